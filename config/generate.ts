@@ -11,6 +11,7 @@ import { hubOptions } from "../src/hub/options.ts";
 import { metricsReference } from "../src/operations/metrics-reference.ts";
 import type { RegisterEntry } from "../src/support/register/entry.ts";
 import { REGISTER } from "../src/support/register.ts";
+import { aggregatesPage } from "./aggregates-page.ts";
 import { rightsPage, routesOfHub } from "./rights-page.ts";
 import { specificationCoverage } from "./specification-coverage.ts";
 
@@ -134,6 +135,7 @@ const coverage = specificationCoverage(root);
 const derived: Readonly<Record<string, string>> = {
   "config/gateway.schema.json": json(schemaOf(gatewayConfig)),
   "config/hub.schema.json": json(schemaOf(hubOptions)),
+  "docs/aggregates.md": aggregatesPage(),
   "docs/configuration.md": referencePage(
     "Configuration of the gateway",
     `For \`headgate gateway -c FILE\`. An editor completes it with ` +

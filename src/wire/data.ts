@@ -15,7 +15,17 @@ export const GRANULARITIES = {
 } as const;
 export type Granularity = keyof typeof GRANULARITIES;
 
-export { AGGREGATES, type Aggregate, usualAggregate, WITHOUT_QUANTITY } from "./referentials/aggregates.ts";
+export {
+  AGGREGATE_FACTS,
+  AGGREGATED,
+  AGGREGATES,
+  type Aggregate,
+  type Aggregated,
+  aggregateUnit,
+  isOfParts,
+  usualAggregate,
+  WITHOUT_QUANTITY,
+} from "./referentials/aggregates.ts";
 
 export const DATA_DISPLAY_LEVELS = ["Value", "ValueVariable", "ValueVariableDate", "ValueVariableDateSource"] as const;
 export type DataDisplayLevel = (typeof DATA_DISPLAY_LEVELS)[number];

@@ -1,7 +1,7 @@
 /**
  * Aggregates over calendar periods in a zone: days of 23 and 25 hours, months and years by the calendar of the zone.
  */
-import type { Aggregate, DataRow, Granularity } from "../../wire/index.ts";
+import { AGGREGATE_FACTS, type Aggregated, type DataRow, type Granularity } from "../../wire/index.ts";
 import { offsetMsAt } from "../time.ts";
 
 export interface Bucket {
@@ -55,9 +55,7 @@ function clockBucket(ms: number, granularity: "Minute" | "Hour", zone: string): 
   return { startMs: Math.max(startMs, since), endMs: Math.min(endMs, until) };
 }
 
-export type Aggregated = Exclude<Aggregate, "None">;
-
-/** A longer period adds up these of shorter ones, for the aggregates that `isOfSums` names. */
+/** A longer period adds up these of shorter ones, for the aggregates of which `isOfParts` is true. */
 export interface PeriodSums {
   readonly count: number;
   /** The sum is `sum` + `error`. */
@@ -67,11 +65,6 @@ export interface PeriodSums {
   readonly max: number;
   /** Date of the first point. */
   readonly firstMs: number;
-}
-
-/** Whether an aggregate follows from those of parts of its period. */
-export function isOfSums(name: Aggregated): boolean {
-  return name !== "VAR" && name !== "STDEV";
 }
 
 /**
@@ -121,7 +114,7 @@ export class Accumulator {
     return at;
   }
 
-  /** For aggregates of which `isOfSums` is true. */
+  /** For aggregates of which `isOfParts` is true. */
   merge({ count, sum, error, min, max, firstMs }: PeriodSums): void {
     this.count += count;
     this.addToSum(sum * this.unit);
@@ -155,19 +148,26 @@ export class Accumulator {
   columns(aggregates: readonly Aggregated[]): Partial<DataRow> {
     const { unit, count } = this;
     const sum = this.sum + this.error;
-    const variance = count > 1 ? this.squares / (count - 1) : Number.NaN;
-    const columns = {
-      SUM: ["sumValue", sum / unit],
-      MIN: ["minValue", this.min],
-      MAX: ["maxValue", this.max],
-      AVG: ["avgValue", sum / count / unit],
-      COUNT: ["countValue", count],
-      VAR: ["varianceValue", variance / unit / unit],
-      STDEV: ["stdevValue", Math.sqrt(variance) / unit],
-    } as const satisfies Record<Aggregated, readonly [keyof DataRow, number]>;
-    return Object.fromEntries(aggregates.map((name) => columns[name]).filter(([, value]) => Number.isFinite(value)));
+    const variance = this.squares / (count - 1);
+    const results: Readonly<Record<Aggregated, number>> = {
+      SUM: sum / unit,
+      MIN: this.min,
+      MAX: this.max,
+      AVG: sum / count / unit,
+      COUNT: count,
+      VAR: variance / unit / unit,
+      STDEV: Math.sqrt(variance) / unit,
+    };
+    const row: Partial<Record<AggregateColumn, number>> = {};
+    for (const name of aggregates) {
+      const { column, pointsMin } = AGGREGATE_FACTS[name];
+      if (count >= pointsMin && Number.isFinite(results[name])) row[column] = results[name];
+    }
+    return row;
   }
 }
+
+type AggregateColumn = (typeof AGGREGATE_FACTS)[Aggregated]["column"];
 
 /** Days of ten years. */
 const KEPT = 4_000;

@@ -1,10 +1,10 @@
 /** The columns of an exported table, and their words. */
-import { UNITS } from "../../wire/index.ts";
+import { AGGREGATE_FACTS, type Aggregated, aggregateUnit, UNITS } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import type { VariableFacts } from "../store/store.ts";
 import { conversionOf } from "./conversion.ts";
 import type { DataRequest } from "./query.ts";
-import { type ValueColumn, valueColumns } from "./table.ts";
+import { shownColumns } from "./table.ts";
 
 /** A column of the table. */
 export interface NamedColumn {
@@ -13,8 +13,10 @@ export interface NamedColumn {
   readonly source: string;
   readonly site: string;
   readonly serialNumber: string;
+  /** Of the column: a count has none. */
   readonly unit: string;
-  readonly column: ValueColumn;
+  /** Null: values as stored. */
+  readonly aggregate: Aggregated | null;
 }
 
 export async function namedColumns(
@@ -41,25 +43,15 @@ export async function namedColumns(
       source: source?.name ?? "",
       site: source?.siteName ?? "",
       serialNumber: source?.serialNumber ?? "",
-      unit: UNITS.find(({ id }) => id === unitId)?.symbol ?? "",
     };
-    return valueColumns(request).map((column) => ({ ...facts, column }));
+    const symbol = UNITS.find(({ id }) => id === unitId)?.symbol ?? "";
+    return shownColumns(request).map((aggregate) => ({ ...facts, aggregate, unit: aggregateUnit(aggregate, symbol) }));
   });
 }
 
-const AGGREGATE_WORDS: Readonly<Record<ValueColumn, string>> = {
-  rawValue: "",
-  sumValue: "sum",
-  minValue: "minimum",
-  maxValue: "maximum",
-  avgValue: "average",
-  countValue: "count",
-  varianceValue: "variance",
-  stdevValue: "standard deviation",
-};
-
 /** `Site › Meter › Energy [kWh] sum` */
-export function headOf({ site, source, variable, unit, column }: NamedColumn): string {
+export function headOf({ site, source, variable, unit, aggregate }: NamedColumn): string {
   const path = [site, source, variable].filter((text) => text !== "").join(" › ");
-  return [path, unit === "" ? "" : `[${unit}]`, AGGREGATE_WORDS[column]].filter((text) => text !== "").join(" ");
+  const words = aggregate === null ? "" : AGGREGATE_FACTS[aggregate].words;
+  return [path, unit === "" ? "" : `[${unit}]`, words].filter((text) => text !== "").join(" ");
 }

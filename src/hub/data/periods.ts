@@ -20,15 +20,15 @@ export interface CollectingParts {
   readonly buckets: Buckets;
   /** Null: as stored. */
   readonly convert: ((value: number) => number) | null;
-  /** All aggregates that are asked for are of those that `isOfSums` names. */
-  readonly isOfSums: boolean;
+  /** Of all aggregates that are asked for: they follow from sums of parts (`AGGREGATE_FACTS`). */
+  readonly isOfParts: boolean;
 }
 
 /** One array for each piece of points, in the order of the range; periods without points are left out. */
 export async function* collectPeriods(
   source: PeriodSource,
   range: SampleRange,
-  { buckets, convert, isOfSums }: CollectingParts,
+  { buckets, convert, isOfParts }: CollectingParts,
 ): AsyncGenerator<readonly CollectedPeriod[]> {
   const state = { open: null as CollectedPeriod | null, finished: [] as CollectedPeriod[] };
   const bucketAt = (atMs: number): Bucket => {
@@ -54,7 +54,7 @@ export async function* collectPeriods(
     }
     for await (const piece of source.pieces({ ...range, ...stretch.bounds })) {
       const { firstMs, lastMs, count } = piece;
-      const bucket = isOfSums && convert === null ? bucketAt(firstMs) : null;
+      const bucket = isOfParts && convert === null ? bucketAt(firstMs) : null;
       const known = bucket !== null && holds(bucket, lastMs) ? piece.sums() : null;
       if (bucket === null || known === null) addPoints(piece, convert, periodAt);
       else periodOf(bucket).sums.merge({ ...known, count, firstMs });

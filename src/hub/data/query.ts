@@ -1,7 +1,7 @@
 /** Parameters of /data (specification, *Data endpoints*): checked, combined, and prepared for the store. */
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import {
-  type Aggregate,
+  type Aggregated,
   type DataDisplayLevel,
   type DataQuery,
   dataQuery,
@@ -22,7 +22,7 @@ export interface DataRequest {
   readonly accountId: number;
   readonly filter: VariablesFilter;
   readonly granularity: Granularity;
-  readonly aggregates: readonly Exclude<Aggregate, "None">[];
+  readonly aggregates: readonly Aggregated[];
   readonly page: Page;
   readonly order: "ASC" | "DESC";
   readonly level: DataDisplayLevel;

@@ -2,11 +2,11 @@
  * Rows of /data, variable by variable in order of id, streamed: memory holds one chunk. Paging counts within each
  * variable (rule 5).
  */
-import type { DataDisplayLevel, DataRow, Granularity } from "../../wire/index.ts";
+import { type DataDisplayLevel, type DataRow, type Granularity, isOfParts } from "../../wire/index.ts";
 import type { Rollup } from "../store/rollups/rollups.ts";
 import type { PointRange, PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { isoOfUs, ZoneWriter } from "../time.ts";
-import { Buckets, isOfSums } from "./buckets.ts";
+import { Buckets } from "./buckets.ts";
 import { conversionOf } from "./conversion.ts";
 import { type CollectedPeriod, collectPeriods, type PeriodSource } from "./periods.ts";
 import { type DataRequest, type Zones, zonedRanges } from "./query.ts";
@@ -141,7 +141,7 @@ async function sourcesOf(
 /** Whether the aggregates of a request follow from those of days. */
 function isOfDays({ granularity, aggregates, view }: DataRequest): boolean {
   const isLong = granularity !== "Minute" && granularity !== "Hour";
-  return isLong && view.kind === "latest" && aggregates.every(isOfSums);
+  return isLong && view.kind === "latest" && aggregates.every(isOfParts);
 }
 
 async function* periodRows(
@@ -158,7 +158,7 @@ async function* periodRows(
     const startMs = bucket.startMs ?? range.fromMs ?? sums.earliestMs;
     return { ...sums.columns(aggregates), ...discriminants(level, variable, unitId, () => writer.write(startMs)) };
   };
-  const parts = { buckets: tools.buckets(zones.period), convert, isOfSums: aggregates.every(isOfSums) };
+  const parts = { buckets: tools.buckets(zones.period), convert, isOfParts: aggregates.every(isOfParts) };
   for await (const periods of collectPeriods(source, range, parts)) {
     const rows: DataRow[] = [];
     for (const period of periods) {

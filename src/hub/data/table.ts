@@ -1,20 +1,10 @@
 /** Rows of /data side by side: a row for each date, a column for each variable and aggregate. */
-import type { Aggregate, DataRow } from "../../wire/index.ts";
+import { AGGREGATE_FACTS, type Aggregated, type DataRow } from "../../wire/index.ts";
 import type { PointStore, VariableFacts } from "../store/store.ts";
 import type { DataRequest } from "./query.ts";
 import { readRows } from "./rows.ts";
 
-export type ValueColumn = keyof DataRow & `${string}Value`;
-
-const COLUMN_OF: Readonly<Record<Exclude<Aggregate, "None">, ValueColumn>> = {
-  SUM: "sumValue",
-  MIN: "minValue",
-  MAX: "maxValue",
-  AVG: "avgValue",
-  COUNT: "countValue",
-  VAR: "varianceValue",
-  STDEV: "stdevValue",
-};
+type ValueColumn = keyof DataRow & `${string}Value`;
 
 export interface TableRow {
   /** With the offset of its zone. */
@@ -23,9 +13,13 @@ export interface TableRow {
   readonly values: readonly (number | null)[];
 }
 
-/** The columns of each variable, in their order. */
-export function valueColumns({ granularity, aggregates }: DataRequest): readonly ValueColumn[] {
-  return granularity === "Raw" ? ["rawValue"] : aggregates.map((name) => COLUMN_OF[name]);
+/** The columns of each variable, in their order; null: values as stored. */
+export function shownColumns({ granularity, aggregates }: DataRequest): readonly (Aggregated | null)[] {
+  return granularity === "Raw" ? [null] : aggregates;
+}
+
+export function valueColumn(aggregate: Aggregated | null): ValueColumn {
+  return aggregate === null ? "rawValue" : AGGREGATE_FACTS[aggregate].column;
 }
 
 /** Rows of one piece; memory holds this, and a chunk of each variable. */
@@ -45,7 +39,7 @@ export async function* tableRows(
   request: DataRequest,
   variables: readonly VariableFacts[],
 ): AsyncGenerator<readonly TableRow[]> {
-  const columns = valueColumns(request);
+  const columns = shownColumns(request).map(valueColumn);
   const cursors = await Promise.all(
     variables.map(async (variable): Promise<Cursor> => {
       const chunks = readRows(points, request, [variable])[Symbol.asyncIterator]();

@@ -5,7 +5,7 @@ import exceljs from "exceljs";
 import type { FastifyReply } from "fastify";
 import type { Logger } from "../../support/log.ts";
 import { headOf, type NamedColumn } from "./columns.ts";
-import type { TableRow } from "./table.ts";
+import { type TableRow, valueColumn } from "./table.ts";
 
 const XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 /** Of a sheet, its head included; a longer table continues in another sheet. */
@@ -107,7 +107,7 @@ function describe(
   for (const [name, value] of Object.entries(query)) if (value !== undefined) add(name, [value].flat().join(", "));
   add();
   add("Variable id", "Variable", "Source", "Site", "Serial number", "Unit", "Value");
-  for (const { variableId, variable, source, site, serialNumber, unit, column } of columns)
-    add(variableId, variable, source, site, serialNumber, unit, column);
+  for (const { variableId, variable, source, site, serialNumber, unit, aggregate } of columns)
+    add(variableId, variable, source, site, serialNumber, unit, valueColumn(aggregate));
   sheet.commit();
 }

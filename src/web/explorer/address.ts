@@ -1,4 +1,5 @@
 /** The address of the page, which says all that is shown: it can be kept, and sent to others. */
+import { AGGREGATED, type Aggregated } from "../../wire/referentials/aggregates.ts";
 import {
   type Comparison,
   comparisonText,
@@ -13,8 +14,6 @@ import {
 
 export const GRANULARITIES = ["Raw", "Minute", "Hour", "Day", "Week", "Month", "Year"] as const;
 export type Granularity = (typeof GRANULARITIES)[number];
-export const AGGREGATES = ["SUM", "AVG", "MIN", "MAX", "COUNT", "VAR", "STDEV"] as const;
-export type Aggregate = (typeof AGGREGATES)[number];
 
 export const VIEWS = ["time", "heat", "duration"] as const;
 export type View = (typeof VIEWS)[number];
@@ -30,7 +29,7 @@ export interface Shown {
   /** Null: by the length of the period. */
   readonly granularity: Granularity | null;
   /** Null: by the quantity. */
-  readonly aggregate: Aggregate | null;
+  readonly aggregate: Aggregated | null;
   /** One of a family at most; others stay as stored. */
   readonly units: readonly number[];
   readonly state: State;
@@ -61,7 +60,7 @@ export function readAddress(search: string): Shown {
     to: isPeriod ? to : null,
     zone: given.get("zone"),
     granularity: GRANULARITIES.find((one) => one === given.get("granularity")) ?? null,
-    aggregate: AGGREGATES.find((one) => one === given.get("aggregate")) ?? null,
+    aggregate: AGGREGATED.find((one) => one === given.get("aggregate")) ?? null,
     units: ids("units"),
     state: readState(given.get("state")),
     comparison: readComparison(given.get("compare")),

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
 import { dateWords } from "../kit/zone.ts";
-import { COLOURS, symbolOf } from "./chart.ts";
+import { COLOURS, unitOf } from "./chart.ts";
 import { dateText, sameTimes } from "./columns.ts";
 import type { Cursor } from "./cursor.ts";
 import type { Loaded } from "./loaded.ts";
@@ -86,7 +86,7 @@ function readingWords({ series, value, least = null, most = null }: Reading, { u
   if (value === null) return TEXTS.noValue;
   const aggregate = series.aggregate === null ? "" : ` ${words.aggregates[series.aggregate]}`;
   const [text, low, high] = [value, least, most].map((one) => numberWords(one, VALUE_DIGITS));
-  const unit = symbolOf(units, series.unitId);
+  const unit = unitOf(units, series);
   const shown = `${text ?? ""}${unit === "" ? "" : ` ${unit}`}${aggregate}`;
   return least === null || most === null ? shown : `${shown} ${words.between(low ?? "", high ?? "")}`;
 }

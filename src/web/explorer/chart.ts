@@ -1,5 +1,6 @@
 /** The plot: one axis for each unit, a band from least to most, and no line over a gap. */
 import uPlot, { type AlignedData, type Axis, type Series as Line } from "uplot";
+import { aggregateUnit } from "../../wire/referentials/aggregates.ts";
 import { axisOf, type Drawing, Plot, TICKS, tick } from "../kit/browser/plot.ts";
 import { type Element, html } from "../kit/html.ts";
 import { type Cursor, cursorHooks } from "./cursor.ts";
@@ -51,16 +52,17 @@ interface LineParts extends Pick<ChartProps, "series" | "units"> {
 }
 
 /** Colour, axis and dashes of one of the series. */
-export function lineOf({ variable, unitId, isOther = false }: Series, { series, units, colour }: LineParts): Line {
-  const ids = [...new Set(series.map((one) => one.variable.id))];
+export function lineOf(one: Series, { series, units, colour }: LineParts): Line {
+  const { variable, isOther = false } = one;
+  const ids = [...new Set(series.map((other) => other.variable.id))];
   const stroke = colour(`series-${ids.indexOf(variable.id) % COLOURS}`);
-  const scale = symbolOf(units, unitId);
+  const scale = scaleOf(units, one);
   return { label: variable.name, stroke, width: 1.5, scale, ...(isOther ? { dash: DASH } : {}) };
 }
 
-/** Symbols of the units, each once. */
+/** Names of the axes, each once. */
 export function unitsOf(series: readonly Series[], units: ReadonlyMap<number, Unit>): readonly string[] {
-  return [...new Set(series.map(({ unitId }) => symbolOf(units, unitId)))];
+  return [...new Set(series.map((one) => scaleOf(units, one)))];
 }
 
 export function unitAxes(axis: Axis, symbols: readonly string[]): readonly Axis[] {
@@ -151,7 +153,7 @@ function pick(
     const at = placeAt(one.times, time, one.isStep);
     const value = valueAt(one, at);
     if (value === null) continue;
-    const pixels = Math.abs(plot.valToPos(value, symbolOf(units, one.unitId)) - top);
+    const pixels = Math.abs(plot.valToPos(value, scaleOf(units, one)) - top);
     if (nearest === null || pixels < nearest.pixels) nearest = { one, at, pixels };
   }
   if (nearest !== null) onPick(nearest.one, nearest.at);
@@ -167,6 +169,16 @@ function joined(series: readonly Series[], span: Span): AlignedData {
 
 export function symbolOf(units: ReadonlyMap<number, Unit>, id: number): string {
   return units.get(id)?.symbol ?? "";
+}
+
+/** The unit of the values that are shown: counts have none, and a variance its square. */
+export function unitOf(units: ReadonlyMap<number, Unit>, { aggregate, unitId }: Series): string {
+  return aggregateUnit(aggregate, symbolOf(units, unitId));
+}
+
+/** Name of the axis, which needs one. */
+function scaleOf(units: ReadonlyMap<number, Unit>, series: Series): string {
+  return unitOf(units, series) || TEXTS.cursor.aggregates.COUNT;
 }
 
 export function periodWords(from: string, to: string): string {

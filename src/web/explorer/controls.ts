@@ -1,15 +1,8 @@
 /** Period, zone, granularity and aggregate of the plot. */
+import { AGGREGATED, type Aggregated } from "../../wire/referentials/aggregates.ts";
 import { type Element, html } from "../kit/html.ts";
 import { addToLocal, localOfMs, zoneOfBrowser } from "../kit/zone.ts";
-import {
-  AGGREGATES,
-  type Aggregate,
-  GRANULARITIES,
-  type Granularity,
-  type Shown,
-  VIEWS,
-  type View,
-} from "./address.ts";
+import { GRANULARITIES, type Granularity, type Shown, VIEWS, type View } from "./address.ts";
 import type { Loaded } from "./loaded.ts";
 import { TEXTS } from "./texts.ts";
 
@@ -122,9 +115,9 @@ function Shape({ shown, loaded, onChange }: ControlsProps): Element {
       isDisabled: isRaw,
       options: [
         { value: "", words: isRaw ? TEXTS.rawHasNone : TEXTS.byQuantity },
-        ...AGGREGATES.map((value) => ({ value, words: aggregates[value] })),
+        ...AGGREGATED.map((value) => ({ value, words: aggregates[value] })),
       ],
-      set: (value) => onChange({ aggregate: (value || null) as Aggregate | null }),
+      set: (value) => onChange({ aggregate: (value || null) as Aggregated | null }),
     })}
     ${choice({
       id: "zone",

@@ -5,7 +5,7 @@ import { axisOf, type Drawing, Plot } from "../kit/browser/plot.ts";
 import { Scroll } from "../kit/browser/scroll.ts";
 import { type Element, html } from "../kit/html.ts";
 import type { Track } from "./at-cursor.ts";
-import { type Colour, heightOf, lineOf, symbolOf, unitAxes, unitsOf } from "./chart.ts";
+import { type Colour, heightOf, lineOf, unitAxes, unitOf, unitsOf } from "./chart.ts";
 import { type Cursor, cursorHooks } from "./cursor.ts";
 import { type Curve, curveOf, SHARES, valueOfShare } from "./duration.ts";
 import type { Unit } from "./hub.ts";
@@ -80,9 +80,10 @@ export function useDurationTrack(curves: readonly Curve[]): Track {
 }
 
 export function DurationTable({ curves, units }: Pick<DurationProps, "curves" | "units">): Element {
-  const heads = curves.map(({ series: { variable, unitId, isOther = false } }) => {
+  const heads = curves.map(({ series }) => {
+    const { variable, isOther = false } = series;
     const name = isOther ? TEXTS.cursor.compared(variable.name) : variable.name;
-    return html`<th scope="col" class="number"><bdi>${name}</bdi> ${symbolOf(units, unitId)}</th>`;
+    return html`<th scope="col" class="number"><bdi>${name}</bdi> ${unitOf(units, series)}</th>`;
   });
   const body = SHARES.map((share) => {
     const cells = curves.map((curve) => numberWords(valueOfShare(curve, share / PERCENT), VALUE_DIGITS));

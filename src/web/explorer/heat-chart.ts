@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { axisOf, type Drawing, Plot, TICKS } from "../kit/browser/plot.ts";
 import { type Element, html } from "../kit/html.ts";
 import { msOfLocal } from "../kit/zone.ts";
-import { type Colour, heightOf, symbolOf } from "./chart.ts";
+import { type Colour, heightOf, unitOf } from "./chart.ts";
 import { type Cursor, cursorHooks } from "./cursor.ts";
 import { absences, type Cells, cellsOf, HOURS, localOfWall, type Patch, patchOf, placeIn } from "./heat.ts";
 import type { Loaded } from "./loaded.ts";
@@ -33,7 +33,7 @@ export function HeatChart(props: HeatProps): Element {
   const cells = useMemo(() => cellsOf(series, loaded), [loaded, series]);
   const begin = (colour: Colour) => draw(props, cells, colour);
   return html`<${Plot} ...${{ height: heightOf, words, inputs: [cells, cursor, onZoom] }} draw=${begin} />
-    <${HeatLegend} cells=${cells} unit=${symbolOf(loaded.units, series.unitId)} />`;
+    <${HeatLegend} cells=${cells} unit=${unitOf(loaded.units, series)} />`;
 }
 
 function HeatLegend({ cells, unit }: { readonly cells: Cells; readonly unit: string }): Element {

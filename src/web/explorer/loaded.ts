@@ -1,7 +1,8 @@
 /** Facts and values of the chosen variables, asked for again when the address changes. */
 import { useEffect, useState } from "preact/hooks";
+import type { Aggregated } from "../../wire/referentials/aggregates.ts";
 import { addToLocal, ianaOf, localOfMs, msOfLocal, nowMs, zoneOfBrowser } from "../kit/zone.ts";
-import type { Aggregate, Granularity, Shown, View } from "./address.ts";
+import type { Granularity, Shown, View } from "./address.ts";
 import { besideShown, otherQuestion } from "./comparison.ts";
 import {
   ask,
@@ -114,7 +115,7 @@ async function load(shown: Shown, signal: AbortSignal): Promise<Loaded> {
   };
 }
 
-function shapeOf(granularity: Granularity, variables: readonly Variable[], aggregate: Aggregate | null): Parameters {
+function shapeOf(granularity: Granularity, variables: readonly Variable[], aggregate: Aggregated | null): Parameters {
   return granularity === "Raw" ? {} : { Granularity: granularity, Aggregations: aggregatesOf(variables, aggregate) };
 }
 

@@ -1,6 +1,6 @@
 /** Rows of /data as the columns of a plot. */
-import { usualAggregate } from "../../wire/referentials/aggregates.ts";
-import type { Aggregate, Granularity } from "./address.ts";
+import { AGGREGATE_FACTS, type Aggregated, usualAggregate } from "../../wire/referentials/aggregates.ts";
+import type { Granularity } from "./address.ts";
 import { type Columns, ColumnsOfRows, dateText, type ValueName } from "./columns.ts";
 import type { DataRow, Variable } from "./hub.ts";
 
@@ -29,16 +29,6 @@ const DISTANCES = 1_000;
 
 const [INSTANTANEOUS, CUMULATIVE] = [1, 3];
 
-export const COLUMNS = {
-  SUM: "sumValue",
-  AVG: "avgValue",
-  MIN: "minValue",
-  MAX: "maxValue",
-  COUNT: "countValue",
-  VAR: "varianceValue",
-  STDEV: "stdevValue",
-} as const satisfies Record<Aggregate, keyof DataRow>;
-
 export function intervalOf({ granularity, granularityTimeBase }: Variable): number | null {
   const unit = PERIODS[granularityTimeBase ?? 0] ?? 0;
   return granularity === null || granularity === undefined || unit === 0 ? null : granularity * unit;
@@ -53,14 +43,14 @@ export function granularityFor(variables: readonly Variable[], lengthMs: number)
 }
 
 /** A variable that does not say is averaged, and so named: of energy, the average of a day is not its sum. */
-export function aggregateFor(variable: Variable): Aggregate {
+export function aggregateFor(variable: Variable): Aggregated {
   return usualAggregate(variable) ?? "AVG";
 }
 
-/** Aggregates to ask /data for, so that each variable has its aggregate, and averages their band. */
-export function aggregatesOf(variables: readonly Variable[], chosen: Aggregate | null): readonly Aggregate[] {
+/** Aggregates to ask /data for, so that each variable has its aggregate, and those with a band that too. */
+export function aggregatesOf(variables: readonly Variable[], chosen: Aggregated | null): readonly Aggregated[] {
   const wanted = variables.map((one) => chosen ?? aggregateFor(one));
-  return [...new Set(wanted.flatMap((one): Aggregate[] => (one === "AVG" ? ["AVG", "MIN", "MAX"] : [one])))];
+  return [...new Set(wanted.flatMap(bandedOf))];
 }
 
 export interface Series {
@@ -68,7 +58,7 @@ export interface Series {
   readonly unitId: number;
   readonly isStep: boolean;
   /** Of the periods; null for values as stored. */
-  readonly aggregate: Aggregate | null;
+  readonly aggregate: Aggregated | null;
   /** Seconds since 1970, in order. */
   readonly times: Float64Array;
   /** Minutes that local times are ahead of UTC. */
@@ -85,7 +75,7 @@ export interface Series {
 
 export interface Shape {
   readonly granularity: Granularity;
-  readonly aggregate: Aggregate | null;
+  readonly aggregate: Aggregated | null;
 }
 
 /** Takes rows of /data in any number of parts; of each variable they come in order of date. */
@@ -113,11 +103,16 @@ export class SeriesOfRows {
   }
 }
 
+/** With those of its band, behind it. */
+function bandedOf(name: Aggregated): readonly Aggregated[] {
+  return AGGREGATE_FACTS[name].hasBand ? [name, "MIN", "MAX"] : [name];
+}
+
 /** That of the value, then those of its band. */
 function namesOf(variable: Variable, { granularity, aggregate }: Shape): readonly ValueName[] {
   if (granularity === "Raw") return ["rawValue"];
   const chosen = aggregate ?? aggregateFor(variable);
-  return chosen === "AVG" ? ["avgValue", "minValue", "maxValue"] : [COLUMNS[chosen]];
+  return bandedOf(chosen).map((name) => AGGREGATE_FACTS[name].column);
 }
 
 function seriesOf(variable: Variable, { unitId, times, offsets, values }: Columns, shape: Shape): Series {

@@ -5,7 +5,7 @@ import { Scroll } from "../kit/browser/scroll.ts";
 import { type Element, html } from "../kit/html.ts";
 import { dateWords } from "../kit/zone.ts";
 import { isByDay } from "./at-cursor.ts";
-import { COLOURS, symbolOf } from "./chart.ts";
+import { COLOURS, symbolOf, unitOf } from "./chart.ts";
 import { sameTimes } from "./columns.ts";
 import type { DataRow } from "./hub.ts";
 import type { Loaded } from "./loaded.ts";
@@ -110,9 +110,9 @@ export function Values({ loaded, onPick }: ValuesProps): Element {
   if (count === 0) return html`<p class="muted">${TEXTS.noRows}</p>`;
   const isDay = isByDay(loaded);
   const heads = loaded.series.map(
-    ({ variable, unitId, aggregate }) =>
-      html`<th scope="col" class="number"><bdi>${variable.name}</bdi> ${unitIn(loaded, unitId)}${
-        aggregate === null ? null : html`<span class="detail">${TEXTS.aggregates[aggregate]}</span>`
+    (one) =>
+      html`<th scope="col" class="number"><bdi>${one.variable.name}</bdi> ${unitIn(loaded, one)}${
+        one.aggregate === null ? null : html`<span class="detail">${TEXTS.aggregates[one.aggregate]}</span>`
       }</th>`,
   );
   const cell = (series: Series, at: number) => {
@@ -134,8 +134,8 @@ export function Values({ loaded, onPick }: ValuesProps): Element {
   </table></${Scroll}>${count > most ? more : null}`;
 }
 
-function unitIn({ units }: Loaded, id: number): string {
-  const symbol = symbolOf(units, id);
+function unitIn({ units }: Loaded, series: Series): string {
+  const symbol = unitOf(units, series);
   return symbol === "" ? "" : `(${symbol})`;
 }
 

@@ -66,6 +66,17 @@ test("aggregates have a column each, and the sums of /data", async () => {
   expect(day.split(",").slice(1).map(Number)).toEqual(values);
 });
 
+test("a count has no unit in its head, and a variance its square", async () => {
+  const shape = { Granularity: "Day", Aggregations: ["AVG", "COUNT", "VAR"] };
+  const response = await exported({ ...table, VariableIds: ids.slice(1), ...shape, Format: "csv" });
+  const [head = ""] = (await response.text()).split("\r\n");
+  expect([...head.matchAll(/Power ([^"]*)"/g)].map(([, words]) => words)).toEqual([
+    "[kW] average",
+    "count",
+    "[(kW)²] variance",
+  ]);
+});
+
 test("a workbook has local times, numbers, and a sheet that says what they are", async () => {
   const response = await exported({ ...table, VariableIds: ids, TargetUnits: [5], Format: "xlsx" });
   expect(response.headers.get("content-type")).toContain("spreadsheetml");

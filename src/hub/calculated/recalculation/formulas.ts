@@ -3,7 +3,7 @@
 import type { Calculated, Formula, FormulaVariable } from "../../../wire/calculated.ts";
 import {
   AGGREGATES,
-  type Aggregate,
+  type Aggregated,
   GRANULARITIES,
   type Granularity,
   ianaZone,
@@ -26,7 +26,7 @@ export interface PlannedInput {
   readonly isCalculated: boolean;
   readonly reach: InputReach;
   /** Null: points as they are. */
-  readonly aggregate: Exclude<Aggregate, "None"> | null;
+  readonly aggregate: Aggregated | null;
   /** Empty: the unit of the variable. */
   readonly units: readonly Unit[];
 }

@@ -1,5 +1,6 @@
 /** Reads the points of inputs: of each variable and period once, however many aliases and parts ask for them. */
-import { Buckets, isOfSums } from "../../data/buckets.ts";
+import { isOfParts } from "../../../wire/index.ts";
+import { Buckets } from "../../data/buckets.ts";
 import { collectPeriods } from "../../data/periods.ts";
 import type { PointRange, PointRow, PointStore, SampleRange } from "../../store/store.ts";
 import type { InputVariable } from "../engines/engine.ts";
@@ -65,7 +66,7 @@ export class InputReader {
       return columns.finished();
     }
     // Without rollups, since a formula may read so many points, whether they are rolled up or not.
-    const parts = { buckets: new Buckets(granularity, zone), convert, isOfSums: isOfSums(aggregate) };
+    const parts = { buckets: new Buckets(granularity, zone), convert, isOfParts: isOfParts(aggregate) };
     const pieces = (bounds: SampleRange) => limited(points.pieces(facts, bounds));
     for await (const periods of collectPeriods({ pieces, rollups: [] }, range, parts)) {
       for (const { bucket, sums } of periods) {

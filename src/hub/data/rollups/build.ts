@@ -27,7 +27,7 @@ export async function buildRollups(points: PointStore, { variable, zone, fromMs,
   };
   const months = new Map<number, Month>();
   const ofMonths = new Buckets("Month", zone);
-  const parts = { buckets: new Buckets("Day", zone), convert: null, isOfSums: true };
+  const parts = { buckets: new Buckets("Day", zone), convert: null, isOfParts: true };
   for await (const collected of collectPeriods(pointsOnly(points, variable), range, parts))
     for (const { bucket, sums } of collected) {
       const ofMonth = ofMonths.at(sums.earliestMs);

@@ -2,6 +2,7 @@
  * Functions over the points of one input. Each point of the input is a point of the result, so that what a function
  * needs before a window is a count of points; one that has no value there is NaN.
  */
+import { AGGREGATED } from "../../../../wire/index.ts";
 import { Accumulator, bucketOf } from "../../../data/buckets.ts";
 import { CALENDARS, type Calendar, NO_REACH, onePointMore, type Reach, widest } from "./reach.ts";
 import type { Note, Row } from "./row-functions.ts";
@@ -37,8 +38,6 @@ const TIME_UNITS_MS: Readonly<Record<string, number>> = {
   Day: 24 * HOUR_MS,
 };
 
-const AGGREGATES = ["SUM", "MIN", "MAX", "AVG", "COUNT", "VAR", "STDEV"] as const;
-
 /** From each point and the one before it; the first one has no result. */
 function pairwise(of: (series: Series, at: number, given: Given) => number) {
   return (series: Series, given: Given): Series => {
@@ -72,7 +71,7 @@ function rateAt(series: Series, at: number, { words }: Given): number {
 /** At the beginning of each period that has a value. */
 function aggregated({ atMs, values, versions }: Series, { words, zone }: Given): Series {
   const granularity = granularityOf(words);
-  const name = AGGREGATES.find((one) => one === words[2]) ?? "SUM";
+  const name = AGGREGATED.find((one) => one === words[2]) ?? "SUM";
   const found: { readonly ms: number; readonly value: number; readonly version: number }[] = [];
   let begin = 0;
   while (begin < atMs.length) {
@@ -155,6 +154,6 @@ export const SERIES_FUNCTIONS: ReadonlyMap<string, SeriesFunction> = new Map<str
       noted: "the counter fell (it was exchanged or reset)",
     },
   ],
-  ["aggregate", { parameters: ["points", CALENDARS, AGGREGATES], least: 3, reach: wholePeriods, apply: aggregated }],
+  ["aggregate", { parameters: ["points", CALENDARS, AGGREGATED], least: 3, reach: wholePeriods, apply: aggregated }],
   ["cumulative", { parameters: ["points", CALENDARS], least: 2, reach: wholePeriods, apply: cumulated }],
 ]);
