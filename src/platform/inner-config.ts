@@ -27,7 +27,11 @@ export function innerConfig(options: HubOptions, url: string, accountIds: readon
     ledger,
     // The bytes stay in the storage of the hub.
     spool: { path: spool, keepInputs: { age: "1d", size: "200MB" } },
-    workers: { count: options.files.workers },
+    workers: {
+      count: options.files.workers,
+      memory: `${options.files.memory}B`,
+      timeLimit: `${options.files.timeLimit}ms`,
+    },
     mappers: { folders: options.files.mappers },
     drops: accountIds.map((id) => ({
       ...{ kind: "hub", name: nameOfAccount(id), maxFileSize: `${options.limits.file}B` },

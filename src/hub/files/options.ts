@@ -1,6 +1,6 @@
 /** Section `files` of the configuration: what the hub takes itself, and its gateway processes. */
 import { z } from "zod";
-import { duration } from "../../support/quantities.ts";
+import { duration, size } from "../../support/quantities.ts";
 
 const common = {
   scan: z
@@ -42,6 +42,11 @@ const common = {
     .describe(
       "Files that are mapped at the same time, of all accounts together, which take turns; `auto`: one a core.",
     ),
+  memory: size("512MB").describe("Memory that the mapping of one file may use before it is refused; 512MB by default."),
+  timeLimit: duration("10m").describe(
+    "Time that one file may take to map before it is refused, such as one whose trigger has a slow pattern; 10m by " +
+      "default.",
+  ),
   spool: z
     .string()
     .min(1)
