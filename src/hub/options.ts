@@ -18,6 +18,7 @@ import { sshKey, transferOptions } from "./transfer/options.ts";
 const ROLES = ["User", "Manager", "Datapusher", "Admin", "datapusher.standard"] as const;
 
 const requestsPerMinute = z.int().positive().optional();
+const most = (words: string) => z.int().positive().optional().describe(`${words} Further ones are refused by 409.`);
 const customerLimits = z.strictObject({
   requestsPerMinute: requestsPerMinute.describe("Requests of one minute; further ones are answered by 429."),
   pointsPerDay: z
@@ -35,6 +36,11 @@ const customerLimits = z.strictObject({
   futureHorizon: duration()
     .optional()
     .describe("How far in the future a reading may be dated; `limits.futureHorizon` when absent."),
+  sites: most("Sites of one account at most; 50000 when absent."),
+  sources: most("Sources of one account at most; 100000 when absent."),
+  variables: most("Variables of one account at most; 500000 when absent."),
+  alarmTemplates: most("Alarm templates of one account at most; 1000 when absent."),
+  alarms: most("Alarms of one account at most, one for each variable of a template; 200000 when absent."),
 });
 
 const account = z.strictObject({
@@ -239,7 +245,7 @@ export const hubOptions = z
     sessions: sessionOptions.prefault({}).describe("Sessions of browsers, on the pages for people."),
     customerLimits: customerLimits
       .prefault({})
-      .describe("Limits of every account that has none of its own; what is absent has no limit."),
+      .describe("Limits of every account that has none of its own; without a default, what is absent has no limit."),
     accounts: z.array(account).default([]).describe("Accounts to make or rename at start."),
     clients: z.array(client).default([]).describe("Clients of the token interface."),
     users: z.array(user).default([]).describe("Users; one that leaves this list can no longer sign in."),

@@ -1,9 +1,12 @@
 /** Whether a template can work in its account: what it names is there, and its receivers may be reached. */
 import { type AlarmTemplateBody, ianaZone } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { reachOf } from "../deliveries/receivers.ts";
 import { invalidField } from "../http/problems.ts";
+import { AccountFull } from "../store/owned.ts";
 import type { VariableFacts } from "../store/store.ts";
+import { ONE } from "../structure/pages.ts";
 import { requireExpression } from "./expression.ts";
 import { selectedVariables } from "./selection.ts";
 
@@ -35,6 +38,19 @@ export async function requireWorkable(
       );
   await requireReceivers(context, accountId, notifications);
   return selected;
+}
+
+/** Throws `AccountFull` where a template, of the id or a new one, would have more alarms than the account may have. */
+export async function requireRoomForAlarms(
+  { store: { alarms }, options }: HubContext,
+  accountId: number,
+  id: number | null,
+  selected: readonly unknown[],
+): Promise<void> {
+  const most = limitOf(options, accountId, "alarm");
+  const { total } = await alarms.alarms.list(accountId, [], ONE);
+  const own = id === null ? [] : (await alarms.templates.list(accountId, [{ templateIds: [id] }], ONE)).rows;
+  if (total - (own[0]?.alarms ?? 0) + selected.length > most) throw new AccountFull("alarm", most);
 }
 
 async function requireTriggers({ store }: HubContext, accountId: number, ids: readonly number[] | undefined) {

@@ -21,6 +21,8 @@ export interface EvaluationParts {
   readonly log: Logger;
   /** Mails of one account. */
   readonly mailsAnHour: number;
+  /** How many alarms an account may have; any number when absent. */
+  readonly mostOf?: (accountId: number) => number;
   /** The address of the hub, where it is known: mails link to it. */
   readonly publicUrl?: string | undefined;
   /** Called after a change was written: mails and dispatches may be due. */
@@ -43,7 +45,7 @@ export class AlarmEvaluation {
 
   constructor(parts: EvaluationParts) {
     this.#parts = parts;
-    this.watched = new WatchedAlarms(parts.store, parts.log);
+    this.watched = new WatchedAlarms(parts.store, parts.log, parts.mostOf);
   }
 
   get #nowMs(): number {

@@ -1,6 +1,7 @@
 /** Keeps alarms evaluated: when ingestion wrote points of theirs, when a moment comes, and now and then all of them. */
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
+import { limitOf } from "../account-limits.ts";
 import type { Deliveries } from "../deliveries/start.ts";
 import type { HubMail } from "../mail/mail.ts";
 import type { HubOptions } from "../options.ts";
@@ -74,7 +75,10 @@ class AlarmService implements Alarms {
       dispatch.wake();
     };
     const { mail, publicUrl } = parts.options;
-    this.#evaluation = new AlarmEvaluation({ ...parts, mailsAnHour: mail.alarmsAnHour, publicUrl, onChanged });
+    this.#evaluation = new AlarmEvaluation({
+      ...{ ...parts, mailsAnHour: mail.alarmsAnHour, publicUrl, onChanged },
+      mostOf: (accountId) => limitOf(parts.options, accountId, "alarm"),
+    });
     this.#loop = this.#run();
   }
 

@@ -10,6 +10,7 @@ import {
   alarmTest,
   alarmTestBody,
 } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
@@ -19,7 +20,7 @@ import { sendList } from "../structure/lists.ts";
 import { notFound, ONE, pathId, type WithId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 import { hasRight } from "../token/rights.ts";
-import { requireWorkable } from "./check-template.ts";
+import { requireRoomForAlarms, requireWorkable } from "./check-template.ts";
 import { requireNoFeedback } from "./feedback.ts";
 import { ALARM_TAG } from "./tag.ts";
 import { tried } from "./trial.ts";
@@ -82,6 +83,7 @@ export async function alarmTemplateRoutes(app: FastifyInstance, context: HubCont
     const { accountId } = callerOf(request);
     const selected = await requireWorkable(context, accountId, body);
     await requireNoFeedback(context.store, accountId, { id, body }, selected);
+    await requireRoomForAlarms(context, accountId, id, body.selection.triggerIds ?? selected);
     return body;
   };
   const shown = async (request: FastifyRequest<WithId>): Promise<AlarmTemplate> => {
@@ -103,8 +105,9 @@ export async function alarmTemplateRoutes(app: FastifyInstance, context: HubCont
   });
   app.get<WithId>("/alarms/template/:id", OPTIONS.one, shown);
   app.post("/alarms/template", OPTIONS.create, async (request) => {
+    const { accountId } = callerOf(request);
     const body = await readTemplate(request, null);
-    const id = await templates.create(callerOf(request).accountId, body, nowMs());
+    const id = await templates.create(accountId, body, nowMs(), limitOf(context.options, accountId, "alarm_template"));
     await context.alarms.changed();
     return id;
   });

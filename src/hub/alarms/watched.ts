@@ -40,13 +40,16 @@ interface Known {
 export class WatchedAlarms {
   readonly #store: HubStore;
   readonly #log: Logger;
+  readonly #mostOf: (accountId: number) => number;
   readonly #accounts = new Map<number, Known>();
   readonly #byId = new Map<number, Watched>();
   #byVariable = new Map<number, Watched[]>();
   /** Accounts that were read since their pauses were judged. */
   readonly unjudged = new Set<number>();
 
-  constructor(store: HubStore, log: Logger) {
+  /** `mostOf`: how many alarms an account may have. */
+  constructor(store: HubStore, log: Logger, mostOf: (accountId: number) => number = () => Number.POSITIVE_INFINITY) {
+    this.#mostOf = mostOf;
     this.#store = store;
     this.#log = log;
   }
@@ -141,8 +144,12 @@ export class WatchedAlarms {
     const gone = own.filter((one) => !keys.has(keyOf(one))).map(({ id }) => id);
     if (gone.length > 0) await evaluation.remove(template.accountId, gone);
     const added = wanted.filter((one) => !had.has(keyOf(one)));
+    const most = this.#mostOf(template.accountId);
+    let left = 0;
     for (let at = 0; at < added.length; at += ROWS / 2)
-      await evaluation.add(template.accountId, template, added.slice(at, at + ROWS / 2), nowMs);
+      left += await evaluation.add(template.accountId, template, added.slice(at, at + ROWS / 2), nowMs, most);
+    const facts = { template: template.id, account: template.accountId, most, left };
+    if (left > 0) this.#log.warn(facts, "the account has as many alarms as it may have; further variables have none");
   }
 
   /** A variable that is older than the template begins with its newest point, a newer one with its first. */

@@ -14,8 +14,10 @@ import {
   sendProblem,
   TITLES,
 } from "../../wire/http-problem.ts";
+import { fullWords } from "../account-limits.ts";
 import type { FullDisk } from "../full-disk.ts";
 import { LongFilter } from "../store/filter.ts";
+import { AccountFull } from "../store/owned.ts";
 import { fieldWords } from "./field-words.ts";
 
 export function invalidField(path: string, message: string): HttpProblem {
@@ -100,6 +102,7 @@ export function installProblems(app: FastifyInstance, { log, problemOf, hasStore
     faultOf(thrown, place) {
       const full = problemOf(thrown);
       if (full !== null) return full;
+      if (thrown instanceof AccountFull) return new HttpProblem(409, "quota-exceeded", fullWords(thrown));
       if (thrown instanceof LongFilter) return invalidRequest(longFilter(thrown));
       if (thrown instanceof TransientError) {
         log.warn({ err: thrown, ...place }, "request failed; later it may not");

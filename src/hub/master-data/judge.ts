@@ -11,10 +11,12 @@ import {
   variableBody,
   WITHOUT_QUANTITY,
 } from "../../wire/index.ts";
+import { fullWords } from "../account-limits.ts";
 import { fieldWords } from "../http/field-words.ts";
 import type { ValuePlan, ValuesEntity } from "../store/form-values.ts";
 import type { FoundStructure } from "../store/master-data.ts";
 import type { MemberPlan } from "../store/people/member-plan.ts";
+import type { StructureEntity } from "../store/store.ts";
 import type { Ref, StructurePlan } from "../store/structure-plan.ts";
 
 import { CustomValues } from "./custom-values.ts";
@@ -43,11 +45,14 @@ interface JudgedAt {
   readonly sender: Sender;
   readonly accountId: number;
   readonly atMs: number;
+  /** What the account may have. */
+  readonly limits: Readonly<Record<StructureEntity, number>>;
 }
 
 /** Rows get the reasons why what they say is refused. */
-export function judge(wanted: WantedStructure, found: FoundStructure, { accountId, atMs, sender }: JudgedAt): Verdicts {
-  const judging = new Judging(found, new CustomValues(found.forms, atMs));
+export function judge(wanted: WantedStructure, found: FoundStructure, by: JudgedAt): Verdicts {
+  const { accountId, atMs, sender } = by;
+  const judging = new Judging(found, new CustomValues(found.forms, atMs), by.limits);
   const of = judging.verdicts;
   for (const site of wanted.sites) of.set(site, judging.site(site));
   for (const source of wanted.sources) of.set(source, judging.source(source));
@@ -84,12 +89,14 @@ class Judging {
   };
   readonly #found: FoundStructure;
   readonly #custom: CustomValues;
+  readonly #limits: JudgedAt["limits"];
   readonly #indexes = new Map<string, Map<unknown, Item[]>>();
   /** The first that names an entity of the account. */
   readonly #taken = new Map<string, Wanted>();
 
-  constructor(found: FoundStructure, custom: CustomValues) {
+  constructor(found: FoundStructure, custom: CustomValues, limits: JudgedAt["limits"]) {
     this.#custom = custom;
+    this.#limits = limits;
     this.#found = found;
   }
 
@@ -103,7 +110,7 @@ class Judging {
     const values = this.#values("site", wanted, current);
     if (body === null || values === "refused") return REFUSED;
     const whole = { body: { ...body, clientData: values.clientData }, values };
-    if (current === undefined) return created(wanted, plan.sites.push(whole));
+    if (current === undefined) return this.#created("site", wanted, () => plan.sites.push(whole));
     plan.changedSites.push({ id: current.id, ...whole });
     return settled(current, fields);
   }
@@ -130,7 +137,8 @@ class Judging {
     if (body === null || values === "refused") return REFUSED;
     const whole = { body: { ...body, clientData: values.clientData }, values };
     const inSite = site ?? { id: Number(current?.["siteId"]) };
-    if (current === undefined) return created(wanted, plan.sources.push({ ...whole, site: inSite }));
+    if (current === undefined)
+      return this.#created("source", wanted, () => plan.sources.push({ ...whole, site: inSite }));
     plan.changedSources.push({ id: current.id, ...whole, site: inSite });
     return settled(current, fields);
   }
@@ -149,7 +157,7 @@ class Judging {
       const body = this.#body(variableBody.out, wanted, defaults);
       if (body === null || source === null) return REFUSED;
       if (usualAggregate(body) === null) wanted.rows[0]?.notes.push(`${wordsOf(wanted)} has ${WITHOUT_QUANTITY}`);
-      return created(wanted, plan.variables.push({ body, source }));
+      return this.#created("variable", wanted, () => plan.variables.push({ body, source }));
     }
     if (source !== null && current["sourceId"] !== sourceId)
       return this.#refuse(wanted, `it is in the source ${current["sourceId"]}, and variables are not moved`);
@@ -240,6 +248,14 @@ class Judging {
     );
   }
 
+  /** `add`: returns how many the plan creates, with this one. */
+  #created(entity: StructureEntity, wanted: Wanted, add: () => number): Verdict {
+    const most = this.#limits[entity];
+    if (this.#found.counts[entity] + this.plan[`${entity}s`].length >= most)
+      return this.#refuse(wanted, fullWords({ table: entity, most }));
+    return { result: "created", fields: Object.keys(wanted.fields), ref: { created: add() - 1 } };
+  }
+
   #refuse(wanted: Wanted, why: string, field?: string): Verdict {
     refuse(wanted, why, field);
     return REFUSED;
@@ -250,11 +266,6 @@ class Judging {
     if (row?.reasons.length !== 0 || wanted.parent === null) return REFUSED;
     return this.#refuse(wanted, `${wordsOf(wanted.parent)} is refused`);
   }
-}
-
-/** `count`: of those that the plan creates, with this one. */
-function created({ fields }: Wanted, count: number): Verdict {
-  return { result: "created", fields: Object.keys(fields), ref: { created: count - 1 } };
 }
 
 function ofUser({ fields }: Wanted, verdict: UserVerdict): Verdict {

@@ -4,6 +4,7 @@ import { customKey, type Fields, findColumn } from "../../master-data/columns.ts
 import { readRows, type StatedRow, type TableRules } from "../../master-data/rows.ts";
 import type { MasterDataSettings, ReportedEntity, ReportedRow, RowResult } from "../../wire/index.ts";
 import type { Judgement, KeptReport, MasterDataStore, ReportKey, StructureKeys } from "../store/master-data.ts";
+import type { StructureEntity } from "../store/store.ts";
 import type { CreatedIds } from "../store/structure-plan.ts";
 import { idOf, judge, type Verdict } from "./judge.ts";
 import type { Sender } from "./judge-users.ts";
@@ -23,10 +24,11 @@ export interface MasterDataJob extends ReportKey {
   readonly settings: MasterDataSettings;
   readonly atMs: number;
   readonly sender: Sender;
+  readonly limits: Readonly<Record<StructureEntity, number>>;
 }
 
 export async function processMasterData(
-  { accountId, path, settings, atMs, sender, ...key }: MasterDataJob,
+  { accountId, path, settings, atMs, sender, limits, ...key }: MasterDataJob,
   store: MasterDataStore,
   signal: AbortSignal,
 ): Promise<KeptReport> {
@@ -43,7 +45,7 @@ export async function processMasterData(
         reasons.length = before[at]?.reasons ?? 0;
         notes.length = before[at]?.notes ?? 0;
       }
-      const { plan, people, of } = judge(wanted, found, { accountId, atMs, sender });
+      const { plan, people, of } = judge(wanted, found, { accountId, atMs, sender, limits });
       const isGood = rows.every(({ reasons }) => reasons.length === 0);
       return {
         plan: isGood && !settings.dryRun ? plan : null,

@@ -10,6 +10,7 @@ import { besideModule } from "../../support/threads/beside.ts";
 import { isOutOfMemory } from "../../support/threads/out-of-memory.ts";
 import { FairQueue } from "../../support/turns.ts";
 import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubOptions } from "../options.ts";
 import type { KeptReport } from "../store/master-data.ts";
 import type { FileRecord, HubStore } from "../store/store.ts";
@@ -65,17 +66,23 @@ const MEMORY_MEGABYTES = 1_024;
 const THREADS = 2;
 
 export function createMasterData(
-  options: Pick<HubOptions, "store">,
+  options: Pick<HubOptions, "store" | "accounts" | "customerLimits">,
   store: Pick<HubStore, "files" | "people">,
   clock: Clock,
 ): MasterData {
   let pool: Piscina<MasterDataJob, Processed> | null = null;
   const turns = new FairQueue<number>(THREADS, { ofOne: 1 });
-  const run = async (job: Omit<MasterDataJob, "atMs">, signal: AbortSignal): Promise<KeptReport> => {
+  const run = async (job: Omit<MasterDataJob, "atMs" | "limits">, signal: AbortSignal): Promise<KeptReport> => {
     pool ??= startPool(options);
     const threads = pool;
+    const { accountId } = job;
+    const limits = {
+      site: limitOf(options, accountId, "site"),
+      source: limitOf(options, accountId, "source"),
+      variable: limitOf(options, accountId, "variable"),
+    };
     const processed = await turns
-      .run(job.accountId, () => threads.run({ ...job, atMs: clock.now().epochMilliseconds }, { signal }))
+      .run(accountId, () => threads.run({ ...job, limits, atMs: clock.now().epochMilliseconds }, { signal }))
       .catch((thrown: unknown) => {
         throw isOutOfMemory(thrown) ? tooLarge(job.fileName) : thrown;
       });

@@ -6,8 +6,9 @@ import type { MasterDataReport, ReportedRow, RowResult } from "../../wire/index.
 import { change, type Database, type Row, row, rows, type Steps } from "./database.ts";
 import { addStructureEvent } from "./events/structure-events.ts";
 import { type FoundForms, findForms } from "./found-forms.ts";
+import { countOf } from "./owned.ts";
 import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
-import type { Listing, Page, StoredSite, StoredSource, StoredVariable } from "./store.ts";
+import type { Listing, Page, StoredSite, StoredSource, StoredVariable, StructureEntity } from "./store.ts";
 import { type CreatedIds, changeStructure, type StructurePlan } from "./structure-plan.ts";
 import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
 
@@ -35,6 +36,8 @@ export interface FoundStructure {
   readonly withPoints: ReadonlySet<number>;
   readonly forms: FoundForms;
   readonly users: FoundUsers;
+  /** Of the whole account. */
+  readonly counts: Readonly<Record<StructureEntity, number>>;
 }
 
 /** The file, and the run that applies it: a run that is repeated finds its report. */
@@ -179,6 +182,11 @@ function* findStructure(database: Database, accountId: number, keys: StructureKe
     withPoints: new Set(withPoints.map((one) => Number(one["id"]))),
     forms,
     users: yield* findUsers(database.dialect, accountId, keys.users),
+    counts: {
+      site: yield* countOf(accountId, "site"),
+      source: yield* countOf(accountId, "source"),
+      variable: yield* countOf(accountId, "variable"),
+    },
   };
 }
 

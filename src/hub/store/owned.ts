@@ -1,4 +1,5 @@
-/** Whether an entity belongs to an account. */
+/** Rows that belong to an account, and how many it may have. */
+import type { Limited } from "../account-limits.ts";
 import { row, type Steps, type StoreDialect } from "./database.ts";
 
 /** Whether the parent belongs to the account; it is not removed until the transaction ends. */
@@ -10,4 +11,33 @@ export function* isOwned(
 ): Steps<boolean> {
   const sql = `SELECT 1 FROM ${table} WHERE id = ? AND account_id = ?${forKeyShare}`;
   return (yield* row(sql, id, accountId)) !== undefined;
+}
+
+/** An account would have more rows than it may have. */
+export class AccountFull extends Error {
+  readonly table: Limited;
+  readonly most: number;
+
+  constructor(table: Limited, most: number) {
+    super(`the account has ${most} rows of ${table} at most`);
+    this.table = table;
+    this.most = most;
+  }
+}
+
+/** For use inside a write, before the rows are added. Throws `AccountFull`; undefined: no limit. */
+export function* requireRoom(
+  dialect: StoreDialect,
+  accountId: number,
+  table: Limited,
+  most: number | undefined,
+): Steps<void> {
+  if (most === undefined) return;
+  // Others that add to the account wait, and count what is added here.
+  yield* row(`SELECT 1 FROM structure_change WHERE account_id = ?${dialect.forUpdate("structure_change")}`, accountId);
+  if ((yield* countOf(accountId, table)) >= most) throw new AccountFull(table, most);
+}
+
+export function* countOf(accountId: number, table: Limited): Steps<number> {
+  return Number((yield* row(`SELECT count(*) AS held FROM ${table} WHERE account_id = ?`, accountId))?.["held"]);
 }

@@ -127,12 +127,15 @@ export type Removal =
   | { readonly kind: "holds-points"; readonly variables: number; readonly points: number };
 
 export interface StructureStore {
-  /** Values of forms are stored as `judge` says, as in the next method. */
-  createSite(accountId: number, body: SiteBody, judge?: JudgeValues): Promise<number>;
+  /**
+   * Values of forms are stored as `judge` says, as in the next method. All three throw `AccountFull` where the account
+   * has `most`.
+   */
+  createSite(accountId: number, body: SiteBody, judge?: JudgeValues, most?: number): Promise<number>;
   /** Null when the site is not one of the account. */
-  createSource(accountId: number, body: SourceBody, judge?: JudgeValues): Promise<StoredSource | null>;
+  createSource(accountId: number, body: SourceBody, judge?: JudgeValues, most?: number): Promise<StoredSource | null>;
   /** Null when the source is not one of the account. A definition is stored as `judge` says. */
-  createVariable(accountId: number, body: VariableBody, judge?: JudgeDefinition): Promise<number | null>;
+  createVariable(accountId: number, body: VariableBody, judge?: JudgeDefinition, most?: number): Promise<number | null>;
   /**
    * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`:
    * no such entity in the account; `no-parent`: the new site or source does not belong to the account.

@@ -1,11 +1,12 @@
 /** Sites, sources and variables. */
+
 import { definitionFacts, putDefinition } from "./calculated/definitions.ts";
 import { nowMs } from "./calculated/marks.ts";
 import { apartFor, type Database, insert, listed, type Steps } from "./database.ts";
 import { aboutVariable, addStructureEvent } from "./events/structure-events.ts";
 import type { FilterNode } from "./filter.ts";
 import { heldForms, putValues, type ValuePlan, zoneOfSource } from "./form-values.ts";
-import { isOwned } from "./owned.ts";
+import { isOwned, requireRoom } from "./owned.ts";
 import { noteChange } from "./source-zones.ts";
 import type { StoredSource, StructureStore } from "./store.ts";
 import { ownedSource, structureChanges } from "./structure-changes.ts";
@@ -69,20 +70,22 @@ function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "
 function creators(database: Database): Pick<StructureStore, "createSite" | "createSource" | "createVariable"> {
   const { dialect } = database;
   return {
-    createSite: (accountId, body, judge) =>
+    createSite: (accountId, body, judge, most) =>
       database.write(function* (): Steps<number> {
         if (judge !== undefined) yield* dialect.holdLane(accountId);
+        yield* requireRoom(dialect, accountId, "site", most);
         const values = judge?.(yield* heldForms(dialect, accountId, "site", null, body.timeZoneId)) ?? null;
         const id = yield* insert("site", { account_id: accountId, ...siteColumns({ ...body, ...plainOf(values) }) });
         yield* putValues(dialect, accountId, "site", id, values);
         yield* addStructureEvent(accountId, "created", { kind: "site", id, name: body.name, siteId: id });
         return id;
       }),
-    createSource: (accountId, body, judge) =>
+    createSource: (accountId, body, judge, most) =>
       database.write(function* (): Steps<StoredSource | null> {
         if (judge !== undefined) yield* dialect.holdLane(accountId);
         yield* noteChange(accountId);
         if (!(yield* isOwned(dialect, "site", body.siteId, accountId))) return null;
+        yield* requireRoom(dialect, accountId, "source", most);
         const zone = yield* zoneOfSource(body.siteId, body.timeZoneId);
         const values = judge?.(yield* heldForms(dialect, accountId, "source", null, zone)) ?? null;
         const columns = sourceColumns({ ...body, ...plainOf(values) });
@@ -93,12 +96,13 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
         yield* addStructureEvent(accountId, "created", { kind: "source", id, name, siteId, sourceId: id });
         return added === undefined ? null : sourceOf(added);
       }),
-    createVariable: (accountId, body, judge) =>
+    createVariable: (accountId, body, judge, most) =>
       database.write(function* (): Steps<number | null> {
         const { calculated, sourceId } = body;
         if (calculated !== undefined) yield* dialect.holdLane(accountId);
         yield* noteChange(accountId);
         if (!(yield* isOwned(dialect, "source", sourceId, accountId))) return null;
+        yield* requireRoom(dialect, accountId, "variable", most);
         const id = yield* insert("variable", { account_id: accountId, ...variableColumns(body) });
         if (calculated !== undefined && judge !== undefined) {
           const facts = yield* definitionFacts(dialect, { accountId, variableId: null, sourceId }, calculated);

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { type SITE_LEVELS, site, siteBody, siteQuery, sitesQuery } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { expressions } from "../filter/expressions.ts";
 import { ChangedForms } from "../forms/changed.ts";
@@ -67,7 +68,9 @@ export async function siteRoutes(app: FastifyInstance, context: HubContext): Pro
     const body = parsed(siteBody, withDefaults("site", request.body));
     requireKnown(body);
     const values = new ChangedForms(context, request, reply);
-    const id = await store.structure.createSite(callerOf(request).accountId, body, values.ofNew(body));
+    const { accountId } = callerOf(request);
+    const most = limitOf(context.options, accountId, "site");
+    const id = await store.structure.createSite(accountId, body, values.ofNew(body), most);
     values.warn();
     return id;
   });

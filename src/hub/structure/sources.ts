@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { type SOURCE_LEVELS, source, sourceBody, sourceQuery, sourcesQuery } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { expressions } from "../filter/expressions.ts";
 import { ChangedForms } from "../forms/changed.ts";
@@ -107,7 +108,9 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
     const body = parsed(sourceBody, withDefaults("source", newWithEan(request.body)));
     requireKnown(body);
     const values = new ChangedForms(context, request, reply);
-    const made = await store.structure.createSource(callerOf(request).accountId, body, values.ofNew(body));
+    const { accountId } = callerOf(request);
+    const most = limitOf(context.options, accountId, "source");
+    const made = await store.structure.createSource(accountId, body, values.ofNew(body), most);
     if (made === null) throw invalidField("siteId", `no site ${body.siteId} in this account`);
     return withEanNumber(await values.shown("source", made));
   });

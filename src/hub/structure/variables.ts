@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { usualAggregate, variable, variableBody, variablesQuery, WITHOUT_QUANTITY } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import { DefinitionChange } from "../calculated/definition/change.ts";
 import { shownVariables } from "../calculated/definition/shown.ts";
 import type { HubContext } from "../context.ts";
@@ -124,7 +125,8 @@ async function create(
   const { accountId } = callerOf(request);
   const definition = new DefinitionChange(context, accountId);
   await definition.check(body.calculated, null);
-  const id = await context.store.structure.createVariable(accountId, body, definition.judge);
+  const most = limitOf(context.options, accountId, "variable");
+  const id = await context.store.structure.createVariable(accountId, body, definition.judge, most);
   if (id === null) throw invalidField("sourceId", `no source ${body.sourceId} in this account`);
   if (usualAggregate(body) === null) warn(reply, `the variable ${id} has ${WITHOUT_QUANTITY}`);
   return id;

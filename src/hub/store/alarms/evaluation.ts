@@ -6,6 +6,7 @@ import type { AlarmState } from "../../../wire/index.ts";
 import type { Memory } from "../../alarms/conditions.ts";
 import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { addEvents, type NewEvent } from "../events/events.ts";
+import { countOf } from "../owned.ts";
 import { number, text } from "../structure-rows.ts";
 import { ALARMS, addComment, type NewComment } from "./alarms.ts";
 import { type AlarmMail, queueAlarmMails } from "./digests.ts";
@@ -74,7 +75,14 @@ export interface AlarmEvaluationStore {
   changedSince(changeId: number): Promise<{ readonly alarms: readonly StoredAlarm[]; readonly newest: number }>;
   /** How the newest ended calculation of each of these variables ended. */
   calculations(accountId: number, variableIds: readonly number[]): Promise<ReadonlyMap<number, EndedCalculation>>;
-  add(accountId: number, template: StoredTemplate, alarms: readonly NewAlarm[], nowMs: number): Promise<void>;
+  /** As many as the account may have (`most`) beside those that it has; returns how many were left out. */
+  add(
+    accountId: number,
+    template: StoredTemplate,
+    alarms: readonly NewAlarm[],
+    nowMs: number,
+    most?: number,
+  ): Promise<number>;
   remove(accountId: number, ids: readonly number[]): Promise<void>;
   /**
    * One transaction with at most one step for each alarm. False, and nothing is written of it, when the alarm or the
@@ -165,11 +173,13 @@ function readers(database: Database): Readers {
 function writers(database: Database): Omit<AlarmEvaluationStore, keyof Readers> {
   const { dialect } = database;
   return {
-    add: (accountId, template, alarms, nowMs) =>
-      database.write(function* () {
+    add: (accountId, template, alarms, nowMs, most = Number.POSITIVE_INFINITY) =>
+      database.write(function* (): Steps<number> {
         // A template that was removed meanwhile, or a variable, gets no alarm.
-        if ((yield* row("SELECT 1 FROM alarm_template WHERE id = ?", template.id)) === undefined) return;
-        for (const one of alarms) yield* addAlarm(accountId, template, one, nowMs);
+        if ((yield* row("SELECT 1 FROM alarm_template WHERE id = ?", template.id)) === undefined) return 0;
+        const room = Math.max(0, most - (yield* countOf(accountId, "alarm")));
+        for (const one of alarms.slice(0, room)) yield* addAlarm(accountId, template, one, nowMs);
+        return Math.max(0, alarms.length - room);
       }),
     async remove(accountId, ids) {
       await database.run(`DELETE FROM alarm WHERE account_id = ? AND ${dialect.among("id")}`, accountId, ids);

@@ -2,6 +2,7 @@
 import type { AlarmFilter, AlarmTemplateBody } from "../../../wire/index.ts";
 import { change, type Database, insert, listed, row, type Steps } from "../database.ts";
 import { containing } from "../filter-sql.ts";
+import { requireRoom } from "../owned.ts";
 import { noteChange } from "../source-zones.ts";
 import type { Listing, Page } from "../store.ts";
 import { jsonOf } from "../structure-rows.ts";
@@ -19,7 +20,8 @@ type TemplatesFilter = Pick<AlarmFilter, "severities" | "kinds" | "name"> & {
 };
 
 export interface AlarmTemplateStore {
-  create(accountId: number, body: AlarmTemplateBody, nowMs: number): Promise<number>;
+  /** Throws `AccountFull` where the account has `most`. */
+  create(accountId: number, body: AlarmTemplateBody, nowMs: number, most?: number): Promise<number>;
   /** Ordered by id. All filters must fit. */
   list(accountId: number, filters: readonly TemplatesFilter[], page: Page): Promise<Listing<ListedTemplate>>;
   /** False when the account has no such template. */
@@ -40,9 +42,10 @@ const TEMPLATES = {
 export function createAlarmTemplateStore(database: Database): AlarmTemplateStore {
   const { dialect } = database;
   return {
-    create: (accountId, body, nowMs) =>
+    create: (accountId, body, nowMs, most) =>
       database.write(function* (): Steps<number> {
         yield* noteChange(accountId);
+        yield* requireRoom(dialect, accountId, "alarm_template", most);
         return yield* insert("alarm_template", {
           account_id: accountId,
           ...columnsOf(body),

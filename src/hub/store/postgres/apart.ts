@@ -1,6 +1,6 @@
 /** Statements that may take long, on connections of their own, which the server ends with the time of a statement. */
 import { isCancelled } from "../../../sql/postgres/faults.ts";
-import { AccountTurns } from "../../../support/threads/account-turns.ts";
+import { FairQueue } from "../../../support/turns.ts";
 import type { Database } from "../database.ts";
 import { LongFilter } from "../filter.ts";
 import { createPool, type PostgresOptions, sqlOn } from "./database.ts";
@@ -11,7 +11,7 @@ const CONNECTIONS = 2;
 export function createApart(options: PostgresOptions, limitMs: number) {
   const settings = { jit: "off", statement_timeout: String(limitMs) };
   const pool = createPool(options, { max: CONNECTIONS, settings });
-  const turns = new AccountTurns(CONNECTIONS);
+  const turns = new FairQueue<number>(CONNECTIONS, { ofOne: 1 });
   const sql = sqlOn(pool);
   const ask: Database["askApart"] = (accountId, work) =>
     turns.run(accountId, async () => {

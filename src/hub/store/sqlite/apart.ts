@@ -1,8 +1,8 @@
 /** Statements that may take long, in threads with connections of their own, which end with the time of a statement. */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
-import { AccountTurns } from "../../../support/threads/account-turns.ts";
 import { besideModule } from "../../../support/threads/beside.ts";
+import { FairQueue } from "../../../support/turns.ts";
 import type { Statement, Steps } from "../database.ts";
 import { LongFilter } from "../filter.ts";
 
@@ -22,7 +22,7 @@ export interface Apart {
 
 /** `limitMs`: of one statement, without its wait for other accounts. */
 export function createApart(path: string, limitMs: number): Apart {
-  const turns = new AccountTurns(THREADS);
+  const turns = new FairQueue<number>(THREADS, { ofOne: 1 });
   let pool: Piscina<Statement, unknown> | null = null;
   const start = () => {
     const thread: ApartThread = { path };

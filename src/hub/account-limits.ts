@@ -1,0 +1,30 @@
+/** The limits of accounts on what they make, and the refusal beyond them. */
+import type { HubOptions } from "./options.ts";
+import type { AccountFull } from "./store/owned.ts";
+
+/** Rows of a table that belong to an account. */
+export type Limited = "site" | "source" | "variable" | "alarm_template" | "alarm";
+
+const SETTINGS = {
+  site: { name: "sites", byDefault: 50_000, words: "sites" },
+  source: { name: "sources", byDefault: 100_000, words: "sources" },
+  variable: { name: "variables", byDefault: 500_000, words: "variables" },
+  alarm_template: { name: "alarmTemplates", byDefault: 1_000, words: "alarm templates" },
+  alarm: { name: "alarms", byDefault: 200_000, words: "alarms" },
+} as const satisfies Readonly<Record<Limited, object>>;
+
+type Configured = Pick<HubOptions, "accounts" | "customerLimits">;
+
+export function limitOf({ accounts, customerLimits }: Configured, accountId: number, table: Limited): number {
+  const { name, byDefault } = SETTINGS[table];
+  return accounts.find(({ id }) => id === accountId)?.limits?.[name] ?? customerLimits[name] ?? byDefault;
+}
+
+/** The refusal, for its sender. */
+export function fullWords({ table, most }: Pick<AccountFull, "table" | "most">): string {
+  const { name, words } = SETTINGS[table];
+  return (
+    `an account may have ${most} ${words}, and this one would have more (\`${name}\` of \`customerLimits\`, or of ` +
+    "the `limits` of the account, in the settings of the hub): remove some, or ask the operator of the hub for more"
+  );
+}

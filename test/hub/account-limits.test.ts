@@ -1,0 +1,89 @@
+/** Limits of what one account makes: sites, sources, variables, alarm templates and alarms. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createChain, startTestHub, type TestHub, until } from "./fixture.ts";
+
+const OF_ALL = { sites: 3, sources: 3, variables: 4, alarmTemplates: 2, alarms: 3 };
+const OTHER = { account: 2 };
+
+let hub: TestHub;
+let chain: Awaited<ReturnType<typeof createChain>>;
+beforeAll(async () => {
+  const accounts = [
+    { id: 1, name: "First" },
+    { id: 2, name: "Second", limits: { sites: 4 } },
+  ];
+  hub = await startTestHub({ customerLimits: OF_ALL, accounts });
+  chain = await createChain(hub);
+});
+afterAll(() => hub.close());
+
+const site = { name: "Site", typeId: 3, timeZoneId: "Europe/Paris" };
+const bodies: Readonly<Record<string, () => object>> = {
+  sites: () => site,
+  sources: () => ({ name: "Source", siteId: chain.siteId, sourceTypeId: 1 }),
+  variables: () => ({ name: "Energy", sourceId: chain.sourceId, variableTypeId: 0, unitId: 8 }),
+};
+
+describe("an account has at most", () => {
+  test.each(["sites", "sources", "variables"] as const)("as many %s as its limit says", async (list) => {
+    const create = () => hub.call("POST", `/${list}`, { body: bodies[list]?.() });
+    // One is there; several that come at once are as one after the other.
+    const statuses = (await Promise.all(Array.from({ length: 6 }, create))).map(({ status }) => status);
+    const most = OF_ALL[list];
+    expect(statuses.toSorted()).toEqual(Array.from({ length: 6 }, (_, at) => (at < most - 1 ? 200 : 409)));
+    expect(await create()).toMatchObject({
+      status: 409,
+      body: {
+        code: "quota-exceeded",
+        detail: expect.stringContaining(
+          `an account may have ${most} ${list}, and this one would have more (\`${list}\``,
+        ),
+      },
+    });
+    expect(await hub.get(`/${list}`)).toHaveLength(most);
+  });
+
+  test("its own limits, whatever those of others are", async () => {
+    for (let at = 0; at < 4; at += 1) await hub.post("/sites", site, OTHER);
+    expect(await hub.call("POST", "/sites", { body: site, ...OTHER })).toMatchObject({ status: 409 });
+  });
+
+  test("as many in files of master data, whose rows beyond it are refused", async () => {
+    const content = ["site_name;site_typeId;site_timeZoneId", "A;3;Europe/Paris", "B;3;Europe/Paris"].join("\n");
+    const { status, body } = await hub.upload(content, { Filename: "sites.csv" });
+    expect(status).toBe(200);
+    const report = await hub.call("POST", `/storage/${body}/dryRun`);
+    expect(report.body.rows).toMatchObject({ created: 0, refused: 2 });
+    expect(report.body.items[0].reasons[0].message).toContain("an account may have 3 sites");
+  });
+});
+
+describe("alarms", () => {
+  const template = (variableIds: readonly number[]) => ({
+    name: "High",
+    selection: { variableIds },
+    condition: { kind: "Above", set: 10 },
+  });
+  const create = (variableIds: readonly number[]) =>
+    hub.call("POST", "/alarms/template", { body: template(variableIds) });
+
+  test("and their templates have limits, too", async () => {
+    const ids = ((await hub.get("/variables")) as { id: number }[]).map(({ id }) => id);
+    expect(await create(ids)).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringContaining("an account may have 3 alarms") },
+    });
+    const first = await create(ids.slice(0, 2));
+    expect(first).toMatchObject({ status: 200 });
+    expect(await create(ids.slice(0, 2))).toMatchObject({ status: 409 });
+    expect(await create(ids.slice(0, 1))).toMatchObject({ status: 200 });
+    expect(await create([])).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringContaining("an account may have 2 alarm templates") },
+    });
+    await until(async () => ((await hub.get("/alarms")).length === 3 ? true : undefined));
+    const url = `/alarms/template/${first.body}`;
+    expect(await hub.call("PUT", url, { body: template(ids) })).toMatchObject({ status: 409 });
+    expect(await hub.call("PUT", url, { body: template(ids.slice(1, 3)) })).toMatchObject({ status: 200 });
+  });
+});
