@@ -3,6 +3,7 @@ import { HttpProblem } from "../../wire/http-problem.ts";
 import type { InvitationBody } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { invitationMessage, NO_MAIL, newLinkSecret } from "../mail/mail.ts";
+import { requireMailRoom } from "../mail/people-limits.ts";
 import type { Steps } from "../store/database.ts";
 import {
   addInvitation,
@@ -100,7 +101,9 @@ interface Sending {
   readonly nowMs: number;
 }
 
-function* sendLink({ mail }: HubContext, { id, accountId, account, email, inviter, nowMs }: Sending): Steps<void> {
+function* sendLink(context: HubContext, { id, accountId, account, email, inviter, nowMs }: Sending): Steps<void> {
+  const { mail } = context;
+  yield* requireMailRoom(context, accountId, email, nowMs);
   const expiresMs = nowMs + mail.validity.invitation;
   const { token, hash } = newLinkSecret();
   yield* addLink({ purpose: "invitation", subjectId: id, hash, createdMs: nowMs, expiresMs });

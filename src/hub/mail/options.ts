@@ -35,6 +35,19 @@ export const mailOptions = z.strictObject({
       "Mails about alarms that one account sends in an hour; 60 by default. Further ones become one mail for each " +
         "recipient, an hour after the first of them.",
     ),
+  toPeopleAnHour: z
+    .int()
+    .positive()
+    .default(200)
+    .describe(
+      "Invitations and temporary passwords that one account sends in an hour; further ones are answered by 429. 200 " +
+        "by default.",
+    ),
+  toOneAnHour: z
+    .int()
+    .positive()
+    .default(10)
+    .describe("Those of one account to one address in an hour; further ones are answered by 429. 10 by default."),
   validity: z
     .strictObject({
       invitation: duration("7d").describe("Of the link of an invitation; 7d by default."),

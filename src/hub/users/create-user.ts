@@ -8,6 +8,7 @@ import { invalidField } from "../http/problems.ts";
 import { temporaryPassword } from "../mail/link-secret.ts";
 import { NO_MAIL } from "../mail/mail.ts";
 import { temporaryPasswordMessage } from "../mail/messages.ts";
+import { requireMailRoom } from "../mail/people-limits.ts";
 import { passwordFault } from "../sessions/own-password.ts";
 import type { Steps } from "../store/database.ts";
 import { queueMail } from "../store/mail/mails.ts";
@@ -61,6 +62,7 @@ export async function createMember(context: HubContext, request: FastifyRequest,
   const id = await context.store.people.change(function* () {
     const made = yield* addUserTo({ ...user, temporaryUntilMs, origin: "people" }, place);
     if (sent !== null && temporaryUntilMs !== null) {
+      yield* requireMailRoom(context, accountId, sent, nowMs);
       const link = context.mail.linkTo("/sign-in");
       const message = temporaryPasswordMessage({ account, username, password, link, expiresMs: temporaryUntilMs });
       const times = { createdMs: nowMs, expiresMs: temporaryUntilMs };

@@ -2,7 +2,7 @@
  * Mails that wait to be sent. They are written in the transaction that they report, and sent afterwards. The content
  * is erased as soon as the mail is sent or given up, since it holds links and passwords.
  */
-import { change, type Database, insert, type Row, row, type Steps } from "../database.ts";
+import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { number } from "../structure-rows.ts";
 
 const MAIL_KINDS = ["invitation", "temporary-password", "reset", "password-changed", "alarm", "alarm-digest"] as const;
@@ -73,6 +73,18 @@ export function* queueMail(mail: NewMail): Steps<number> {
     expires_ms: expiresMs,
     next_ms: createdMs,
   });
+}
+
+/** The mails of some kinds that an account has had written since then, in the order of time. */
+export function* mailsOf(
+  accountId: number,
+  kinds: readonly MailKind[],
+  sinceMs: number,
+): Steps<readonly { readonly to: string; readonly createdMs: number }[]> {
+  const sql = `SELECT lower(recipient) AS recipient, created_ms FROM mail
+    WHERE account_id = ? AND created_ms > ? AND kind IN (${kinds.map(() => "?").join(", ")}) ORDER BY created_ms, id`;
+  const found = yield* rows(sql, accountId, sinceMs, ...kinds);
+  return found.map((one) => ({ to: String(one["recipient"]), createdMs: Number(one["created_ms"]) }));
 }
 
 const FINISH = `UPDATE mail SET state = ?, failure = ?, done_ms = ?, text = '', html = ''
