@@ -58,7 +58,7 @@ export class ReadingColumns {
     return position;
   }
 
-  /** Throws a `RangeError` when the columns are full. */
+  /** A negative zero becomes 0, since no answer shows its sign. Throws a `RangeError` when the columns are full. */
   add(operation: number, position: number, atMs: number, value: number, labels: Labels | null): void {
     const index = this.length;
     if (index === this.capacity) throw new RangeError("the columns of readings are full");
@@ -66,7 +66,7 @@ export class ReadingColumns {
     this.operation[index] = operation;
     this.variable[index] = position;
     this.atMs[index] = atMs;
-    this.value[index] = value;
+    this.value[index] = value + 0;
     this.label[index] = labels === null ? 0 : this.labels.push(labels);
   }
 
