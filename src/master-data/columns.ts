@@ -1,6 +1,7 @@
 /** The columns of master data: their names, the entities that they describe, and how their cells are read. */
 import type { MasterDataEntity } from "../wire/master-data.ts";
-import { REFERENTIAL_FIELDS, TIME_PERIODS } from "../wire/referentials.ts";
+import { spacingFault, spacingOf } from "../wire/referentials/step-length.ts";
+import { REFERENTIAL_FIELDS } from "../wire/referentials.ts";
 import { findUnit, UNITS } from "../wire/units.ts";
 import { ianaZone } from "../wire/zones.ts";
 import { type Cell, decimal, type ReadCell, text, truth, whole } from "./cells.ts";
@@ -64,14 +65,13 @@ function tags(cell: Cell): readonly string[] {
   return each.map((tag) => tag.trim()).filter((tag) => tag !== "");
 }
 
-const SPACING = new RegExp(`^([1-9]\\d{0,5}) (${Object.values(TIME_PERIODS).join("|")})s?$`, "i");
-
 function spacing(cell: Cell): Fields {
   const words = text(cell);
-  const [, count, period = ""] = SPACING.exec(words) ?? [];
-  if (count === undefined) throw new RangeError(`is ${quoted(words)}, and not such as 15 minutes or 1 day`);
-  const base = Object.entries(TIME_PERIODS).find(([, name]) => name.toLowerCase() === period.toLowerCase());
-  return { granularity: Number(count), granularityTimeBase: Number(base?.[0]) };
+  const found = spacingOf(words);
+  if (found === null) throw new RangeError(`is ${quoted(words)}, and not such as 15 minutes or 1 day`);
+  const fault = spacingFault(found.granularity, found.granularityTimeBase);
+  if (fault !== null) throw new RangeError(fault);
+  return found;
 }
 
 function versions(cell: Cell): number {

@@ -1,5 +1,6 @@
 /** The `provision` template of a trigger: the properties of missing sites, sources and variables. */
 import { z } from "zod";
+import { spacingFault, spacingOf } from "../wire/referentials/step-length.ts";
 import { QUANTITY_TYPES, TIME_PERIODS } from "../wire/referentials.ts";
 
 /** Variable type without a meaning of its own. */
@@ -41,6 +42,11 @@ const variable = z.strictObject({
   granularity: z
     .string()
     .regex(new RegExp(`^[1-9]\\d{0,5} (${PERIODS.join("|")})s?$`), "expected such as 15 minutes or 1 day")
+    .superRefine((words, context) => {
+      const { granularity, granularityTimeBase } = spacingOf(words) ?? {};
+      const message = spacingFault(granularity, granularityTimeBase);
+      if (message !== null) context.addIssue({ code: "custom", message });
+    })
     .optional()
     .describe("Expected spacing between points, in words.")
     .meta({ examples: ["15 minutes", "1 hour"] }),

@@ -3,7 +3,8 @@
 import type { TargetFacts } from "../model.ts";
 import { RejectedError } from "../support/errors.ts";
 import { REGISTER } from "../support/register.ts";
-import { QUANTITY_TYPES, TIME_PERIODS } from "../wire/referentials.ts";
+import { spacingOf } from "../wire/referentials/step-length.ts";
+import { QUANTITY_TYPES } from "../wire/referentials.ts";
 import type { SourceBody, VariableBody } from "../wire/structure.ts";
 import { type IdentifierKind, identifierKind, targetWords } from "../wire/target.ts";
 import { type ListedUnit, namesUnit } from "../wire/units.ts";
@@ -102,9 +103,7 @@ export function variableOfTarget(
 
 /** `15 minutes` as count and id of the time period, whose numbers differ from `Granularity` of GET /data. */
 function spacing(words: string | undefined): Pick<VariableBody, "granularity" | "granularityTimeBase"> {
-  if (words === undefined) return {};
-  const [count = "", period = ""] = words.split(" ");
-  return { granularity: Number(count), granularityTimeBase: keyOf(TIME_PERIODS, period.replace(/s$/, "")) };
+  return words === undefined ? {} : (spacingOf(words) ?? {});
 }
 
 function keyOf(list: Readonly<Record<string, string>>, name: string): number {

@@ -19,6 +19,7 @@ export * from "./push-body.ts";
 export * from "./push-parts.ts";
 export { scanReadings } from "./push-scan.ts";
 export * from "./quality.ts";
+export * from "./referentials/step-length.ts";
 export * from "./referentials.ts";
 export * from "./storage.ts";
 export * from "./structure.ts";

@@ -7,7 +7,7 @@ import type { Operation } from "fast-json-patch";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { siteBody, sourceBody, variableBody } from "../../wire/index.ts";
+import { siteBody, sourceBody, type VariableBody, variableBody } from "../../wire/index.ts";
 import { DefinitionChange } from "../calculated/definition/change.ts";
 import { inUse } from "../calculated/definition/in-use.ts";
 import { shownVariables } from "../calculated/definition/shown.ts";
@@ -23,7 +23,7 @@ import type { StoredVariable, StructureEntity } from "../store/store.ts";
 import { changeFacts, removalQuery, SCHEMAS, VARIABLE_OF_SOURCE } from "./change-facts.ts";
 import { withEan, withEanNumber } from "./ean-number.ts";
 import { applyPatch, type Fields, mergedValues } from "./json-patch.ts";
-import { requireKnown } from "./known.ts";
+import { requireKnown, requireSpacing } from "./known.ts";
 import { notFound, ONE, pathId } from "./pages.ts";
 
 /** A function from the current fields to the requested ones. */
@@ -107,6 +107,7 @@ async function change(
     const wanted = edit(current as Fields);
     const body = parsed(schema, wanted);
     requireKnown(body as object, current);
+    if (entity === "variable") requireSpacing(body as VariableBody);
     // A source that moves to another site has the name of that one.
     const names = wanted["siteId"] === Reflect.get(current, "siteId") ? ["state", "siteName"] : ["state"];
     if (entity === "source")

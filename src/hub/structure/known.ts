@@ -1,5 +1,5 @@
 /** Checks ids of referentials in bodies: an unknown id would be stored silently without a meaning. */
-import { ianaZone, REFERENTIAL_FIELDS } from "../../wire/index.ts";
+import { ianaZone, REFERENTIAL_FIELDS, spacingFault, type VariableBody } from "../../wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 
 /**
@@ -16,4 +16,10 @@ export function requireKnown(body: object, current: object = {}): void {
     if (referential !== undefined && !referential.list.some(({ id }) => id === Number(value)))
       throw invalidField(field, `${value} is no id of GET ${referential.path}`);
   }
+}
+
+/** Throws a 400 where the points of a variable would be further apart than any calendar reaches. */
+export function requireSpacing({ granularity, granularityTimeBase }: VariableBody): void {
+  const fault = spacingFault(granularity, granularityTimeBase);
+  if (fault !== null) throw invalidField("granularity", fault);
 }

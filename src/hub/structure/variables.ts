@@ -10,7 +10,7 @@ import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
 import { withDefaults } from "./defaults.ts";
-import { requireKnown } from "./known.ts";
+import { requireKnown, requireSpacing } from "./known.ts";
 import { sendList } from "./lists.ts";
 import { both, notFound, ONE, pathId, rowOfPath, type WithId } from "./pages.ts";
 
@@ -122,6 +122,7 @@ async function create(
   const kept = given.filter(([field]) => !names.includes(field.toLowerCase()));
   const body = parsed(variableBody, withDefaults("variable", { ...Object.fromEntries(kept), ...fixed }));
   requireKnown(body);
+  requireSpacing(body);
   const { accountId } = callerOf(request);
   const definition = new DefinitionChange(context, accountId);
   await definition.check(body.calculated, null);
