@@ -23,6 +23,7 @@ const STARTED = [
   "src/gateway/console/validation-worker",
   "src/hub/files/folder-worker",
   "src/hub/push/worker",
+  "src/hub/store/sqlite/apart-worker",
   "src/hub/master-data/worker",
   "src/hub/quality/worker",
   "src/hub/calculated/recalculation/worker",
