@@ -193,7 +193,7 @@ test("the address of an entry is none that a user has whom people made; adopt ta
   await expect(start(entry, { ...ADA, email: "ROOT@example.org" })).rejects.toThrow("root@example.org occurs twice");
 });
 
-test("an entry that comes back, or becomes an Admin, has nothing of the one who used it meanwhile", async () => {
+test("an entry that comes back, or leads further, has nothing of the one who used it meanwhile", async () => {
   const start = await onOneStore();
   const one = { ...ADA, accounts: [1] };
   const first = await start(one);
@@ -225,5 +225,8 @@ test("an entry that comes back, or becomes an Admin, has nothing of the one who 
   const deactivated = await start(one);
   await deactivated.hub.ok("POST", `/account/users/${id}/deactivate`);
   await used(await start());
-  await expectNew(await start(one));
+  const again = await start(one);
+  await expectNew(again);
+  await used(again);
+  await expectNew(await start({ ...one, accounts: [1, 2] }));
 });

@@ -1,6 +1,6 @@
 /** What a manager of one account, or a program of a user, might try to reach the user's own credentials. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { putMembership } from "../../src/hub/store/people/users.ts";
+import { putMembership, removeMembership, setProven } from "../../src/hub/store/people/users.ts";
 import type { HubStore } from "../../src/hub/store/store.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
@@ -15,7 +15,10 @@ beforeEach(async () => {
     email: `${username}@example.com`,
   });
   const users = [user("boss", [1], ["Manager"]), user("peer", [1], ["Manager"]), user("ann", [1], ["User"])];
-  hub = await startTestHub({ ...box.options, users: [...users, user("other", [2], ["Manager"])] });
+  hub = await startTestHub({
+    ...box.options,
+    users: [...users, user("other", [2], ["Manager"]), user("admin", [1], ["Admin"])],
+  });
 });
 afterEach(async () => {
   await hub.close();
@@ -26,6 +29,8 @@ const people = () => (hub.inside().store as HubStore).people;
 const idOf = async (username: string) => (await people().userByName(username))?.id ?? 0;
 const BOSS = { as: "boss", account: 1 };
 const OTHER = { as: "other", account: 2 };
+const TRAP = "trap-password";
+const WORDS = "another three words";
 
 describe("the own address, to which links to a new password go,", () => {
   test("is not changed by a personal token", async () => {
@@ -95,7 +100,7 @@ test("an invitation to the address of a user lets that user in who signs in, and
   const body = {
     username: "trap",
     email: "carl@example.com",
-    password: "three plain words",
+    password: TRAP,
     mustChangePassword: false,
   };
   await hub.post("/account/users", body, BOSS);
@@ -111,10 +116,59 @@ test("an invitation to the address of a user lets that user in who signs in, and
   expect((await accept()).html).toContain("You have signed in as");
   expect(await accounts()).toEqual([1]);
   const own = openBrowser(hub);
-  await own.signIn("trap", "three plain words");
+  await own.signIn("trap", TRAP);
+  const { token } = await hub.post("/user/tokens", { name: "kept", days: 1 }, { as: "trap" });
   await own.open(pathOf(link));
-  expect((await own.send("/invitation", { token: tokenOf(link) })).html).toContain("You may now enter");
+  expect((await own.send("/invitation", { token: tokenOf(link) })).html).toContain("temporary password");
   expect(await accounts()).toEqual([1, 2]);
+  // The manager's password, and what it opened, ended; another one came by mail.
+  expect((await own.open("/me")).path).toMatch(/^\/sign-in/);
+  expect(await own.signIn("trap", TRAP)).toMatchObject({ status: 422 });
+  expect(await hub.call("GET", "/user", { authorization: `Bearer ${token}` })).toMatchObject({ status: 401 });
+  await box.linkTo("carl@example.com", "/sign-in");
+  const sent = box.passwordOf("carl@example.com");
+  expect(await own.signIn("trap", sent)).toMatchObject({ path: "/password/change" });
+});
+
+test("a password by the link of a manager opens no further account, and one by mail does", async () => {
+  const id = await idOf("ann");
+  const joins = async (mails: number) => {
+    await hub.post("/account/invitations", { email: "ann@example.com", roles: ["User"] }, OTHER);
+    const invitations = () => box.to("ann@example.com").filter(({ text }) => text.includes("/invitation?"));
+    await expect.poll(invitations).toHaveLength(mails);
+    const link = await box.linkTo("ann@example.com", "/invitation");
+    const browser = openBrowser(hub);
+    await browser.signIn("ann", WORDS);
+    await browser.open(pathOf(link));
+    return (await browser.send("/invitation", { token: tokenOf(link) })).html;
+  };
+  const reset = async (link: string) => {
+    const browser = openBrowser(hub);
+    await browser.open(pathOf(link));
+    await browser.send("/password/reset", { token: tokenOf(link), password: WORDS, again: WORDS });
+  };
+  await reset((await hub.get("/user/updatePasswordLink", { UserId: id }, BOSS)).link);
+  expect(await joins(1)).toContain("temporary password");
+  await people().change(() => removeMembership(id, 2));
+
+  const browser = openBrowser(hub);
+  await browser.open("/password/forgot");
+  await browser.send("/password/forgot", { username: "ann" });
+  await reset(await box.linkTo("ann@example.com", "/password/reset"));
+  expect(await joins(2)).toContain("You may now enter");
+});
+
+test("a user whose password another person may know becomes no Admin", async () => {
+  const { id } = await hub.post(
+    "/account/users",
+    { username: "trap", password: TRAP, mustChangePassword: false },
+    BOSS,
+  );
+  const change = { as: "admin", body: ["Admin"] };
+  const refused = { status: 409, body: { detail: expect.stringContaining("/password/forgot") } };
+  expect(await hub.call("PUT", `/account/users/${id}/roles`, change)).toMatchObject(refused);
+  await people().change(() => setProven(id, 1));
+  expect(await hub.call("PUT", `/account/users/${id}/roles`, change)).toMatchObject({ status: 200 });
 });
 
 test("of two managers who take the role from each other at one time, one keeps it", async () => {

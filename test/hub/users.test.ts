@@ -1,5 +1,6 @@
 /** Users of an account: who may change whom, what stays of it, and the audit trail. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { setProven } from "../../src/hub/store/people/users.ts";
 import type { HubStore } from "../../src/hub/store/store.ts";
 import { type CallOptions, GRANT, startTestHub, type TestHub } from "./fixture.ts";
 
@@ -134,6 +135,9 @@ describe("ranks", () => {
       { id: "Datapusher", name: "Datapusher" },
       { id: "Manager", name: "Manager" },
     ]);
+    // The manager knows its password.
+    expect(await status("PUT", `/account/users/${id}/roles`, { as: "admin", body: ["Admin"] })).toBe(409);
+    await (hub.inside().store as HubStore).people.change(() => setProven(id, 1));
     expect(await hub.ok("PUT", `/account/users/${id}/roles`, { as: "admin", body: ["Admin"] })).toHaveLength(1);
     expect(await status("DELETE", `/account/users/${id}`, { as: "admin" })).toBe(204);
   });

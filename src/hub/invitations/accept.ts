@@ -12,7 +12,11 @@ import { queueMail } from "../store/mail/mails.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
 import {
   createUser,
+  endIdentities,
+  endOpenings,
+  isPasswordForeign,
   putMembership,
+  setProven,
   setState,
   setTemporaryPassword,
   userByEmail,
@@ -67,7 +71,7 @@ export async function invitationOfLink(
     store.people.userByEmail(invitation.email),
   ]);
   const name = account?.name ?? String(invitation.accountId);
-  return { invitation, account: name, known, getsPassword: needsPassword(known) };
+  return { invitation, account: name, known, getsPassword: getsPassword(known) };
 }
 
 export async function accept(context: HubContext, acceptance: Acceptance): Promise<Accepted> {
@@ -76,7 +80,7 @@ export async function accept(context: HubContext, acceptance: Acceptance): Promi
   const shown = await invitationOfLink(context, acceptance.token);
   if (shown === null) return { kind: "gone" };
   const password = temporaryPassword();
-  const passwordHash = needsPassword(shown.known) ? await context.passwords.hash(password) : null;
+  const passwordHash = shown.getsPassword ? await context.passwords.hash(password) : null;
   const nowMs = clock.now().epochMilliseconds;
   const work = { context, acceptance, account: shown.account, password, passwordHash, nowMs };
   const accepted = await store.people.change(() => acceptSteps(work, shown.invitation.id));
@@ -105,21 +109,27 @@ function* acceptSteps(work: Work, id: number): Steps<Accepted> {
     inviter !== null && inviter.state !== "Inactive" && mayGive(inviter, accountId, rolesNamed(roles));
   if (!mayStillGive) return { kind: "void", account };
   const known = yield* userByEmail(email);
-  if (known?.state === "Inactive" && !needsPassword(known)) return { kind: "inactive" };
-  if (known !== null && !needsPassword(known) && known.id !== acceptance.signedInId) return { kind: "sign-in" };
+  const isMember = known !== null && !hasLeft(known);
+  if (isMember && known.state === "Inactive") return { kind: "inactive" };
+  if (isMember && known.id !== acceptance.signedInId) return { kind: "sign-in" };
   const { username } = acceptance;
   const holder = known === null ? ((yield* userByName(username)) ?? (yield* userByEmail(username))) : null;
   if (holder !== null) return { kind: "username-taken" };
-  if (needsPassword(known) && passwordHash === null) return { kind: "gone" };
+  if (getsPassword(known) && passwordHash === null) return { kind: "gone" };
   // Everything that may refuse is above: from here on the link is used.
-  if ((yield* claimLink("invitation", hashOfToken(acceptance.token), nowMs)) !== id) return { kind: "gone" };
+  if ((yield* claimLink("invitation", hashOfToken(acceptance.token), nowMs))?.subjectId !== id) return { kind: "gone" };
   if (known !== null) return yield* join(work, invitation, known);
   return yield* create(work, invitation);
 }
 
 /** A user who was removed from the last account is invited back; the password may be one that others know. */
-function needsPassword(known: UserRecord | null): boolean {
-  return known === null || (known.state === "Inactive" && known.memberships.length === 0);
+function hasLeft(known: UserRecord): boolean {
+  return known.state === "Inactive" && known.memberships.length === 0;
+}
+
+/** A password that another person may know opens no further account. */
+function getsPassword(known: UserRecord | null): boolean {
+  return known === null || hasLeft(known) || isPasswordForeign(known);
 }
 
 function* join(work: Work, invitation: InvitationRecord, user: UserRecord): Steps<Accepted> {
@@ -133,8 +143,13 @@ function* join(work: Work, invitation: InvitationRecord, user: UserRecord): Step
   const subject = { kind: "user", id: user.id, name: username } as const;
   const facts = { invitation: id, email, roles };
   yield* recordAudit(accountId, { atMs: nowMs, actor, action: "invitation.accepted", subject, facts });
-  if (!needsPassword(user) || passwordHash === null) return { kind: "joined", username, account };
-  yield* setState(user.id, "Invited");
+  yield* setProven(user.id, nowMs);
+  if (!getsPassword(user) || passwordHash === null) return { kind: "joined", username, account };
+  if (user.provenMs === null) {
+    yield* endOpenings(user.id);
+    yield* endIdentities(user.id);
+  }
+  if (hasLeft(user)) yield* setState(user.id, "Invited");
   yield* setTemporaryPassword(user.id, passwordHash, nowMs + work.context.mail.validity.temporaryPassword);
   return yield* mailPassword(work, invitation, username);
 }
@@ -144,7 +159,7 @@ function* create(work: Work, invitation: InvitationRecord): Steps<Accepted> {
   const { username, firstName, lastName, address } = acceptance;
   const { id, accountId, email, roles } = invitation;
   const untilMs = nowMs + context.mail.validity.temporaryPassword;
-  const temporary = { passwordHash, mustChangePassword: true, temporaryUntilMs: untilMs };
+  const temporary = { passwordHash, mustChangePassword: true, temporaryUntilMs: untilMs, provenMs: nowMs };
   const userId = yield* createUser({
     ...{ username, email, firstName, lastName, state: "Invited", origin: "people" },
     ...temporary,

@@ -5,6 +5,7 @@ import { newLinkSecret } from "../mail/mail.ts";
 import type { Steps } from "../store/database.ts";
 import { addLink } from "../store/mail/links.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
+import { setProven } from "../store/people/users.ts";
 import type { UserRecord } from "../store/store.ts";
 import { notFound } from "../structure/pages.ts";
 import { hasRight, mayManage, mayManagePerson } from "../token/rights.ts";
@@ -28,6 +29,8 @@ export async function makePasswordLink(context: HubContext, acting: Acting, user
   const nowMs = clock.now().epochMilliseconds;
   const expiresMs = nowMs + mail.validity.reset;
   await store.people.change(function* (): Steps<void> {
+    // From here on a manager can choose the password.
+    if (user.id !== acting.user.id) yield* setProven(user.id, null);
     yield* addLink({ purpose: "reset", subjectId: user.id, hash, createdMs: nowMs, expiresMs });
     const subject = { kind: "user", id: user.id, name: user.username } as const;
     yield* recordAboutPerson(user.id, { atMs: nowMs, actor, action: "password.link-made", subject });

@@ -63,6 +63,24 @@ export function resetMessage({ username, link, expiresMs }: ResetFacts): MailCon
   ]);
 }
 
+interface ConfirmationFacts {
+  readonly username: string;
+  /** What the sign-in page calls the provider. */
+  readonly provider: string;
+  readonly link: string;
+  readonly expiresMs: number;
+}
+
+export function confirmationMessage({ username, provider, link, expiresMs }: ConfirmationFacts): MailContent {
+  return message("Confirm your address", [
+    text(`Someone signed in by “${provider}” with this address, which the user ${username} has.`),
+    { kind: "link", words: "Confirm that it was you", href: link },
+    text("All that was set for the user before then ends: password, sessions, tokens and second factor."),
+    text(`The link works once, until ${dateOf(expiresMs)}.`),
+    text("If it was not you, do nothing: nothing changes."),
+  ]);
+}
+
 export function passwordChangedMessage({ username }: { readonly username: string }): MailContent {
   return message("Your password was changed", [
     text(`The password of the user ${username} was changed. All other sessions have ended.`),

@@ -3,8 +3,9 @@ import { isDeepStrictEqual } from "node:util";
 import { ROLE_NAMES, type RoleName, userFields } from "../../wire/index.ts";
 import { fieldWords } from "../http/field-words.ts";
 import type { FoundUsers, MemberPlan } from "../store/people/member-plan.ts";
+import { isPasswordForeign } from "../store/people/users.ts";
 import type { UserRecord } from "../store/store.ts";
-import { mayGive, mayManage, mayManagePerson, roleNamed, rolesIn } from "../token/rights.ts";
+import { FOREIGN_PASSWORD, mayGive, mayManage, mayManagePerson, roleNamed, rolesIn } from "../token/rights.ts";
 import { foldedName, refuse, type Wanted } from "./wanted.ts";
 
 /** The user who sends a file, and the rights of that user. */
@@ -110,6 +111,8 @@ export class UserJudging {
         )
       )
         return REFUSED;
+      if (facts.roles.includes("Admin") && !current.roles.includes("Admin") && isPasswordForeign(known))
+        return this.#refused(wanted, FOREIGN_PASSWORD, "roles");
       if (known.id === sender.id && !facts.roles.includes("Manager") && !facts.roles.includes("Admin"))
         return this.#refused(wanted, `${sender.username} sent the file, and cannot lose the own role by it`, "roles");
     }

@@ -5,7 +5,7 @@ import { html } from "../../web/kit/index.ts";
 import type { Page } from "./frame.ts";
 
 export interface SignOnPage {
-  readonly kind: SignOnFaultKind | "no-provider";
+  readonly kind: SignOnFaultKind | "no-provider" | "confirm-address" | "unproven-address";
   /** Of the provider. */
   readonly name: string;
   readonly label: string;
@@ -76,6 +76,22 @@ const WORDS: Readonly<Record<SignOnPage["kind"], Words>> = {
     words:
       "The service knows who you are, but gives you no account of this hub. Ask the one who manages your groups " +
       "there, or a manager of your account.",
+    again: "another",
+  },
+  "confirm-address": {
+    status: 403,
+    title: "Confirm your address",
+    words:
+      "A user of this hub has your e-mail address, and has not confirmed it yet. A mail with a link was sent there: " +
+      "open it, and sign in again. Links that came before no longer work. No more than five are sent in an hour.",
+    again: "same",
+  },
+  "unproven-address": {
+    status: 403,
+    title: "Your address is not confirmed",
+    words:
+      "A user of this hub has your e-mail address, and has not confirmed it. This hub sends no mails by which you " +
+      "could do that: ask the operator of this hub.",
     again: "another",
   },
   "no-provider": {

@@ -13,10 +13,13 @@ import {
 import { type Content, html } from "../../web/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
+import { newLinkSecret } from "../mail/mail.ts";
+import { confirmationMessage } from "../mail/messages.ts";
 import { nextPath } from "../sessions/page-access.ts";
 import type { OidcProvider } from "../sign-on/options.ts";
 import { personOf } from "../sign-on/person.ts";
 import type { UserRecord } from "../store/store.ts";
+import { CONFIRM_PATH } from "./confirm-address.ts";
 import { type SignOnPage, signOnFaultPage } from "./oidc-faults.ts";
 import type { Pages } from "./page.ts";
 
@@ -29,6 +32,8 @@ const FACTS = { access: "visitor", tag: "Pages", hidden: true } as const;
 const BEGIN: RouteFacts = { ...FACTS, summary: "Leads to a provider of single sign-on" };
 const CALLBACK: RouteFacts = { ...FACTS, summary: "Takes the answer of a provider of single sign-on" };
 
+const FAILED = "a sign-in by a provider of single sign-on failed";
+
 export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContext): void {
   const { options, sessions, clock, log } = context;
   const clients = new Map(options.signIn.oidc.map((settings) => [settings.name, createProviderClient(settings)]));
@@ -36,27 +41,27 @@ export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContex
   const nowMs = () => clock.now().epochMilliseconds;
   const redirectUri = (request: FastifyRequest, { settings }: ProviderClient<OidcProvider>) =>
     redirectUriOf(settings, options.publicUrl ?? `${request.protocol}://${request.host}`);
+  const page = (request: FastifyRequest, reply: FastifyReply, what: SignOnPage) =>
+    pages.send(
+      request,
+      reply,
+      signOnFaultPage(what, (path) => sessions.browser.base + path),
+    );
   const handled = async (
     request: FastifyRequest<WithProvider>,
     reply: FastifyReply,
     work: (client: ProviderClient<OidcProvider>) => Promise<FastifyReply>,
   ): Promise<FastifyReply> => {
     const client = clients.get(request.params.provider);
-    const page = (what: SignOnPage) =>
-      pages.send(
-        request,
-        reply,
-        signOnFaultPage(what, (path) => sessions.browser.base + path),
-      );
-    if (client === undefined) return page({ kind: "no-provider", label: "", name: "" });
+    if (client === undefined) return page(request, reply, { kind: "no-provider", label: "", name: "" });
     try {
       return await work(client);
     } catch (thrown) {
       if (!(thrown instanceof SignOnFault)) throw thrown;
       const { name, label } = client.settings;
       const facts = { provider: name, why: thrown.kind, cause: wordsOf(thrown), from: request.ip };
-      log.warn(facts, "a sign-in by a provider of single sign-on failed");
-      return page({ kind: thrown.kind, name, label });
+      log.warn(facts, FAILED);
+      return page(request, reply, { kind: thrown.kind, name, label });
     }
   };
   app.get<WithProvider>("/sign-in/oidc/:provider", described(BEGIN), (request, reply) =>
@@ -79,7 +84,13 @@ export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContex
         throw new SignOnFault("expired", "this browser has no attempt in progress at the provider");
       const asked = new URL(request.url, "http://hub.invalid");
       const callback = new URL(redirectUri(request, client) + asked.search);
-      const user = await entered(context, client, await client.finish(callback, attempt.checks), request.ip);
+      const found = await entered(context, client, await client.finish(callback, attempt.checks), request.ip);
+      if (typeof found === "string") {
+        const { name, label } = client.settings;
+        log.warn({ provider: name, why: found, from: request.ip }, FAILED);
+        return page(request, reply, { kind: found, name, label });
+      }
+      const user = found;
       const session = await sessions.open(request, reply, { user, secondFactor: true });
       if (session === null) throw new SignOnFault("no-account", `the user ${user.username} has no account`);
       return reply.redirect(sessions.browser.base + nextPath(session.missing, localPath(attempt.to)), 303);
@@ -88,15 +99,22 @@ export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContex
 }
 
 async function entered(
-  { store, clock }: HubContext,
+  { store, clock, mail }: HubContext,
   { settings }: ProviderClient<OidcProvider>,
   signedOn: SignedOn,
   address: string,
-): Promise<UserRecord> {
+): Promise<UserRecord | "confirm-address" | "unproven-address"> {
   const actor = { id: null, name: `single sign-on by ${settings.name}`, impersonator: null, address };
-  const occasion = { atMs: clock.now().epochMilliseconds, actor };
+  const atMs = clock.now().epochMilliseconds;
+  const { token, hash } = newLinkSecret();
+  const expiresMs = atMs + mail.validity.reset;
+  const facts = { provider: settings.label, link: mail.linkTo(CONFIRM_PATH, token), expiresMs };
+  const confirmation = { hash, expiresMs, message: (username: string) => confirmationMessage({ username, ...facts }) };
+  const occasion = { atMs, actor, confirmation: mail.isSetUp ? confirmation : null };
   const found = await store.externalIdentities.enter(personOf(settings, signedOn), occasion);
+  mail.wake();
   if (found.kind === "user") return found.user;
+  if (found.kind === "confirm-address" || found.kind === "unproven-address") return found.kind;
   throw new SignOnFault(found.kind, `the subject ${signedOn.subject} of ${signedOn.issuer}`);
 }
 

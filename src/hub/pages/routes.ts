@@ -4,6 +4,7 @@ import { STYLESHEET } from "../../web/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { explorerPages } from "../explorer/pages.ts";
 import { described } from "../http/route.ts";
+import { confirmAddressPages } from "./confirm-address.ts";
 import { forgottenPages } from "./forgotten.ts";
 import { STYLESHEET_PATH } from "./frame.ts";
 import { invitationPages } from "./invitation.ts";
@@ -28,6 +29,7 @@ export async function pageRoutes(app: FastifyInstance, context: HubContext): Pro
     signInPages(pages, context);
     passwordPages(pages, context);
     forgottenPages(pages, context);
+    confirmAddressPages(pages, context);
     invitationPages(pages, context);
     peoplePages(pages, context);
     personPages(pages, context);

@@ -3,10 +3,11 @@ import type { FastifyRequest } from "fastify";
 import type { HubContext } from "../context.ts";
 import { hashOfToken, newLinkSecret } from "../mail/link-secret.ts";
 import { resetMessage } from "../mail/messages.ts";
+import type { Steps } from "../store/database.ts";
 import { addLink, claimLink, endLinks } from "../store/mail/links.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
-import { setPassword } from "../store/people/users.ts";
+import { endIdentities, endOpenings, setPassword, setProven, userById } from "../store/people/users.ts";
 import { endOpenedBy } from "../store/sessions/sessions.ts";
 import type { UserRecord } from "../store/store.ts";
 import { ownFact, subjectOf } from "./actor.ts";
@@ -33,7 +34,7 @@ export async function sendResetLink(context: HubContext, name: string, address: 
   const actor = { id: null, name: "a visitor of the page", impersonator: null, address };
   await store.people.change(function* () {
     yield* endLinks("reset", user.id, nowMs);
-    yield* addLink({ purpose: "reset", subjectId: user.id, hash, ...times });
+    yield* addLink({ purpose: "reset", subjectId: user.id, isMailed: true, hash, ...times });
     yield* queueMail({ accountId: null, kind: "reset", to, ...message, ...times });
     const fact = { atMs: nowMs, actor, action: "password.link-sent", subject: subjectOf(user) } as const;
     yield* recordAboutPerson(user.id, fact);
@@ -57,7 +58,9 @@ export async function resetPassword(
   const passwordHash = await passwords.hash(password);
   const atMs = clock.now().epochMilliseconds;
   const done = await store.people.change(function* () {
-    if ((yield* claimLink("reset", hashOfToken(token), atMs)) !== user.id) return false;
+    const link = yield* claimLink("reset", hashOfToken(token), atMs);
+    if (link?.subjectId !== user.id) return false;
+    if (link.isMailed) yield* prove(user.id, atMs);
     yield* endLinks("reset", user.id, atMs);
     yield* setPassword(user.id, passwordHash);
     yield* endOpenedBy(user.id, { except: null });
@@ -68,4 +71,14 @@ export async function resetPassword(
   });
   mail.wake();
   return done;
+}
+
+/** All that others may have set up before ends, but for the second factor: a mail alone never gets round one. */
+function* prove(userId: number, atMs: number): Steps<void> {
+  const user = yield* userById(userId);
+  if (user?.provenMs === null) {
+    yield* endOpenings(userId);
+    yield* endIdentities(userId);
+  }
+  yield* setProven(userId, atMs);
 }

@@ -43,8 +43,9 @@ const provider = z
       .boolean()
       .default(false)
       .describe(
-        "Whether a person with a verified e-mail address (`email_verified`) is the user who has it. Only for " +
-          "providers who verify addresses themselves; false by default.",
+        "Whether a person with a verified e-mail address (`email_verified`) is the user who has it; one who never " +
+          "proved it by a mail of the hub is sent one first. Only for providers who verify addresses themselves; " +
+          "false by default.",
       ),
     grants: z
       .array(grant)

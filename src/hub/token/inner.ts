@@ -42,6 +42,7 @@ const INNER: Omit<UserRecord, "memberships"> = {
   mustChangePassword: false,
   temporaryUntilMs: null,
   tokenGeneration: 0,
+  provenMs: null,
   totp: null,
   origin: "configuration",
   lastAccountId: null,

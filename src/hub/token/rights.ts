@@ -86,6 +86,11 @@ function rankOf(role: RoleName): number {
   return ROLE_NAMES.indexOf(role);
 }
 
+/** The reason why a user cannot become an Admin yet, who enters every account. */
+export const FOREIGN_PASSWORD =
+  "another person may know the password, and would be Admin with it: the user first sets one by the link that " +
+  "/password/forgot sends to the own address";
+
 /** No user gives a role above the own one in that account. */
 export function mayGive(giver: Holder, accountId: number, roles: readonly RoleName[]): boolean {
   const rank = rankIn(giver, accountId);

@@ -56,7 +56,9 @@ export async function createMember(context: HubContext, request: FastifyRequest,
   const mustChangePassword = sent !== null || body.mustChangePassword !== false;
   const temporaryUntilMs = mustChangePassword ? nowMs + context.mail.validity.temporaryPassword : null;
   const state = mustChangePassword ? "Invited" : "Active";
-  const user = { username, email, firstName, lastName, state, passwordHash, mustChangePassword } as const;
+  // The one who reads the mails of the address alone knows a password that was sent there.
+  const provenMs = sent === null ? null : nowMs;
+  const user = { username, email, firstName, lastName, state, passwordHash, mustChangePassword, provenMs } as const;
   const account = (await context.store.identity.account(accountId))?.name ?? String(accountId);
   const place = { accountId, roles, businessId, actor: actorOf(request), nowMs };
   const id = await context.store.people.change(function* () {

@@ -5,10 +5,10 @@ import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { type UserChange, type UserFields, userChange } from "../../wire/index.ts";
 import { parsed } from "../http/problems.ts";
 import type { Steps } from "../store/database.ts";
-import { changeUser, putMembership, type Taken } from "../store/people/users.ts";
+import { changeUser, isPasswordForeign, putMembership, type Taken } from "../store/people/users.ts";
 import { applyPatch, type Fields } from "../structure/json-patch.ts";
 import type { Principal } from "../token/guard.ts";
-import { rolesIn } from "../token/rights.ts";
+import { FOREIGN_PASSWORD, rolesIn } from "../token/rights.ts";
 import { changeState } from "./departure.ts";
 import { forbidden, type MemberChange, requireGivable, requireOtherManager, requirePerson } from "./member-change.ts";
 
@@ -75,6 +75,8 @@ export function* giveRoles(change: MemberChange, roles: UserFields["roles"]): St
   if (!next.includes("Manager") && !next.includes("Admin")) requireOtherManager(change);
   if (before.includes("Admin") && !held.includes("Admin") && !next.includes("Admin"))
     throw forbidden("the role Admin comes from another account, and is taken away there");
+  if (next.includes("Admin") && !before.includes("Admin") && isPasswordForeign(user))
+    throw conflict("roles", FOREIGN_PASSWORD);
   yield* putMembership(user.id, { accountId, roles: next, origin: "people" });
   yield* change.record("roles.changed", { from: before, to: next });
 }

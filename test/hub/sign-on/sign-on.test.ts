@@ -1,10 +1,13 @@
 /** Single sign-on of people, from the button to their own page, at a real provider. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { change } from "../../../src/hub/store/database.ts";
 import { createUser, putMembership, setState, setTemporaryPassword } from "../../../src/hub/store/people/users.ts";
+import { offerSecondFactor } from "../../../src/hub/store/sessions/second-factors.ts";
 import type { HubStore, UserRecord } from "../../../src/hub/store/store.ts";
 import { createLog } from "../../../src/support/log.ts";
 import { openBrowser } from "../browser.ts";
 import { GRANT, startTestHub, type TestHub } from "../fixture.ts";
+import { type MailBox, openMailBox, pathOf as pathOfLink, tokenOf } from "../mail/mail-box.ts";
 import { CLIENT, type RealProvider, startProvider } from "./real-provider.ts";
 
 const PUBLIC = "http://hub.example.org";
@@ -12,6 +15,7 @@ const NAMES = ["company", "closed", "trusting"];
 
 let provider: RealProvider;
 let hub: TestHub;
+let box: MailBox;
 const logged: string[] = [];
 beforeAll(async () => {
   provider = await startProvider(NAMES.map((name) => `${PUBLIC}/sign-in/oidc/${name}/callback`));
@@ -29,11 +33,13 @@ beforeAll(async () => {
     { ...common, name: "trusting", label: "Sign in with Trusting", matchByEmail: true },
   ];
   const log = createLog("warn", { write: (line) => void logged.push(line) });
-  hub = await startTestHub({ publicUrl: PUBLIC, signIn: { oidc } }, true, { log });
+  box = await openMailBox(PUBLIC);
+  hub = await startTestHub({ ...box.options, signIn: { oidc } }, true, { log });
 });
 afterAll(async () => {
   await hub.close();
   await provider.stop();
+  await box.close();
 });
 
 const store = () => hub.inside().store as HubStore;
@@ -147,7 +153,8 @@ describe("a person whom a grant lets in", () => {
 describe("a user with the e-mail address of the person", () => {
   async function invited(username: string, email: string): Promise<void> {
     await store().people.change(function* () {
-      const id = yield* createUser({ username, email, state: "Invited", passwordHash: null, origin: "people" });
+      const user = { username, email, state: "Invited", passwordHash: null, origin: "people" } as const;
+      const id = yield* createUser({ ...user, provenMs: 1 });
       if (typeof id !== "number") throw new Error(id);
       yield* putMembership(id, { accountId: 2, roles: ["Datapusher"], origin: "people" });
       yield* setTemporaryPassword(id, "$hash", Date.now() + 60_000);
@@ -182,6 +189,79 @@ describe("a user with the e-mail address of the person", () => {
     expect(page).toMatchObject({ status: 403 });
     expect(page.html).toContain("This hub does not know you");
     expect((await user("fay"))?.state).toBe("Invited");
+  });
+
+  test("is asked by mail first, where a manager gave the address; all that was set before ends", async () => {
+    const body = { username: "trap", email: "Vic@example.org", password: "trap-password", mustChangePassword: false };
+    const made = await hub.post("/account/users", body);
+    const { token } = await hub.post("/user/tokens", { name: "kept", days: 1 }, { as: "trap" });
+    const manager = openBrowser(hub);
+    await manager.signIn("trap");
+    await store().people.change(() => offerSecondFactor(made.id, "SECRET"));
+    provider.people.set("v-1", { email: "vic@example.org", email_verified: true });
+
+    const page = await signedOn("trusting", "v-1");
+    expect(page).toMatchObject({ status: 403 });
+    expect(page.html).toContain("Confirm your address");
+    expect((await manager.open("/me")).status).toBe(200);
+    const first = await box.linkTo("Vic@example.org", "/sign-in/confirm");
+    await signedOn("trusting", "v-1");
+    await expect.poll(() => box.to("Vic@example.org")).toHaveLength(2);
+    const link = await box.linkTo("Vic@example.org", "/sign-in/confirm");
+    const reader = openBrowser(hub);
+    expect(await reader.open(pathOfLink(first))).toMatchObject({ status: 410 });
+    expect((await reader.open(pathOfLink(link))).html).toContain("It was me");
+    const confirm = () => reader.send("/sign-in/confirm", { token: tokenOf(link) });
+    expect((await confirm()).html).toContain("Your address is confirmed");
+    expect(await confirm()).toMatchObject({ status: 410 });
+
+    expect(await user("trap")).toMatchObject({ passwordHash: null, totp: null, state: "Active" });
+    expect((await manager.open("/me")).path).toMatch(/^\/sign-in/);
+    expect(await hub.call("GET", "/user", { authorization: `Bearer ${token}` })).toMatchObject({ status: 401 });
+    expect(await signedOn("trusting", "v-1")).toMatchObject({ status: 200, path: "/me" });
+    expect((await audited(1, "trap")).find(({ action }) => action === "sign-on.linked")?.facts).toMatchObject({
+      subject: "v-1",
+      by: "confirmed address",
+    });
+  });
+
+  test("is sent five mails in an hour at most, and none after the address changed", async () => {
+    const made = await hub.post("/account/users", {
+      username: "many",
+      email: "many@example.org",
+      password: "any words",
+    });
+    provider.people.set("m-1", { email: "many@example.org", email_verified: true });
+    for (let at = 0; at < 6; at += 1) await signedOn("trusting", "m-1");
+    await expect.poll(() => box.to("many@example.org")).toHaveLength(5);
+    const link = await box.linkTo("many@example.org", "/sign-in/confirm");
+    expect(await openBrowser(hub).open(pathOfLink(link))).toMatchObject({ status: 200 });
+    await hub.ok("PUT", `/account/users/${made.id}`, { body: { email: "other@example.org" } });
+    expect(await openBrowser(hub).open(pathOfLink(link))).toMatchObject({ status: 410 });
+  });
+
+  test("is refused with the reason, where a manager gave the address and the hub sends no mails", async () => {
+    const person = { issuer: "i", subject: "n-1", usernames: [], email: "nan@example.org", matchesEmail: true };
+    await hub.post("/account/users", { username: "nan", email: "nan@example.org", password: "any words" });
+    const actor = { id: null, name: "a provider", impersonator: null, address: null };
+    const entered = await store().externalIdentities.enter(
+      { ...person, firstName: null, lastName: null, granted: [] },
+      { atMs: 0, actor, confirmation: null },
+    );
+    expect(entered).toEqual({ kind: "unproven-address" });
+  });
+
+  test("enters a further account without the password that a manager gave", async () => {
+    const body = { username: "two", password: "two-password", mustChangePassword: false };
+    const { id } = await hub.post("/account/users", body);
+    await hub.token("two");
+    const sql = "INSERT INTO external_identity (issuer, subject, user_id, linked_ms) VALUES (?, 'two', ?, 0)";
+    await store().people.change(() => change(sql, provider.issuer, id));
+    provider.people.set("two", { groups: ["readers"] });
+    expect(await signedOn("company", "two")).toMatchObject({ status: 200 });
+    expect(await rolesOf("two")).toEqual({ 1: ["User"], 2: ["User"] });
+    expect(await user("two")).toMatchObject({ passwordHash: null });
+    expect(await hub.call("GET", "/user", { as: "two" })).toMatchObject({ status: 401 });
   });
 
   test("keeps the address, when another person is created with it", async () => {

@@ -142,10 +142,12 @@ async function people(hub: TestHub): Promise<void> {
   const names = { usernames: [HIDDEN], firstName: HIDDEN, lastName: HIDDEN };
   const granted = [{ accountId: 1, roles: ["User"] }];
   const actor = { id: null, name: HIDDEN, impersonator: null, address: null };
-  await externalIdentities.enter(
-    { issuer: HIDDEN, subject: HIDDEN, ...names, email: `${HIDDEN}@example.org`, matchesEmail: false, granted },
-    { atMs: 0, actor },
-  );
+  const person = { issuer: HIDDEN, subject: HIDDEN, ...names, email: `${HIDDEN}@example.org`, granted };
+  await externalIdentities.enter({ ...person, matchesEmail: false }, { atMs: 0, actor, confirmation: null });
+  const message = () => ({ subject: HIDDEN, text: HIDDEN, html: HIDDEN });
+  const confirmation = { hash: HIDDEN, expiresMs: times.expiresMs, message };
+  const another = { ...person, subject: `other ${HIDDEN}`, matchesEmail: true };
+  await externalIdentities.enter(another, { atMs: 0, actor, confirmation });
   await store.change(function* () {
     yield* putClaim(1, { userId: user.id, type: NAMED.text, value: HIDDEN });
     yield* addApiToken({ userId: user.id, accountId: 1, name: HIDDEN, hash: HIDDEN, scopes: SCOPES, ...times });

@@ -33,6 +33,7 @@ const PARENTS: Readonly<Record<string, readonly [column: string, table: string, 
   point_version: ["variable_id", "variable", "id"],
   recovery_code: ["user_id", "hub_user", "id"],
   rollup: ["variable_id", "variable", "id"],
+  sign_on_confirmation: ["user_id", "hub_user", "id"],
   site_group_member: ["group_id", "site_group", "id"],
 };
 

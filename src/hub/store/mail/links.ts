@@ -8,6 +8,8 @@ export interface NewLink {
   readonly purpose: LinkPurpose;
   /** Id of the invitation, or of the user whose password is set. */
   readonly subjectId: number;
+  /** Whether it goes to the address of the user alone; absent: the one who asked for it has it. */
+  readonly isMailed?: boolean;
   readonly hash: string;
   readonly createdMs: number;
   readonly expiresMs: number;
@@ -21,21 +23,27 @@ export interface LinkStore {
 const OPEN = "purpose = ? AND hash = ? AND used_ms IS NULL AND expires_ms > ?";
 
 /** For use inside a write, as the next two. */
-export function* addLink({ purpose, subjectId, hash, createdMs, expiresMs }: NewLink): Steps<void> {
+export function* addLink({ purpose, subjectId, isMailed = false, hash, createdMs, expiresMs }: NewLink): Steps<void> {
   yield* insert("one_time_link", {
     purpose,
     subject_id: subjectId,
+    mailed: isMailed,
     hash,
     created_ms: createdMs,
     expires_ms: expiresMs,
   });
 }
 
-/** Uses the link, and returns its subject; null when it was used, has expired or does not exist. */
-export function* claimLink(purpose: LinkPurpose, hash: string, nowMs: number): Steps<number | null> {
-  const sql = `UPDATE one_time_link SET used_ms = ? WHERE ${OPEN} RETURNING subject_id`;
+export interface ClaimedLink {
+  readonly subjectId: number;
+  readonly isMailed: boolean;
+}
+
+/** Uses the link; null when it was used, has expired or does not exist. */
+export function* claimLink(purpose: LinkPurpose, hash: string, nowMs: number): Steps<ClaimedLink | null> {
+  const sql = `UPDATE one_time_link SET used_ms = ? WHERE ${OPEN} RETURNING subject_id, mailed`;
   const found = yield* row(sql, nowMs, purpose, hash, nowMs);
-  return number(found?.["subject_id"]);
+  return found === undefined ? null : { subjectId: Number(found["subject_id"]), isMailed: Boolean(found["mailed"]) };
 }
 
 /** The open links of the subject can no longer be used. */

@@ -5,7 +5,15 @@
 import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { number } from "../structure-rows.ts";
 
-const MAIL_KINDS = ["invitation", "temporary-password", "reset", "password-changed", "alarm", "alarm-digest"] as const;
+const MAIL_KINDS = [
+  "invitation",
+  "temporary-password",
+  "reset",
+  "password-changed",
+  "sign-on-confirmation",
+  "alarm",
+  "alarm-digest",
+] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
 
 export interface MailContent {
@@ -127,16 +135,18 @@ export function createMailStore(database: Database): MailStore {
       const sql = "UPDATE mail SET attempts = attempts - 1, next_ms = ? WHERE id = ? AND state = 'waiting'";
       await database.run(sql, nowMs, id);
     },
-    recent: (kind, to, sinceMs) =>
-      database.ask(function* () {
-        const sql = "SELECT count(*) AS count FROM mail WHERE lower(recipient) = ? AND kind = ? AND created_ms >= ?";
-        return Number((yield* row(sql, to.toLowerCase(), kind, sinceMs))?.["count"]);
-      }),
+    recent: (kind, to, sinceMs) => database.ask(() => recentMails(kind, to, sinceMs)),
     async purge(beforeMs) {
       await database.run("DELETE FROM mail WHERE state <> 'waiting' AND done_ms < ?", beforeMs);
       await database.run("DELETE FROM one_time_link WHERE expires_ms < ?", beforeMs);
     },
   };
+}
+
+/** Number of the mails of a kind that were written to an address since then. */
+export function* recentMails(kind: MailKind, to: string, sinceMs: number): Steps<number> {
+  const sql = "SELECT count(*) AS count FROM mail WHERE lower(recipient) = ? AND kind = ? AND created_ms >= ?";
+  return Number((yield* row(sql, to.toLowerCase(), kind, sinceMs))?.["count"]);
 }
 
 function mailOf(found: Row): DueMail {

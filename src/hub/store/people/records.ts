@@ -23,6 +23,11 @@ export interface UserRecord {
   /** PHC string; null: none was given yet, or another service knows the user. */
   readonly passwordHash: string | null;
   readonly mustChangePassword: boolean;
+  /**
+   * When the owner of the address proved to be the user: whatever lets the user in came by a mail since, or from the
+   * configuration. Null: another person may have set the address or the password.
+   */
+  readonly provenMs: number | null;
   /** When a temporary password ends. */
   readonly temporaryUntilMs: number | null;
   /** Grows when tokens and sessions end; see `generationOf`. */
@@ -77,6 +82,7 @@ function personOf(row: Row): Omit<UserRecord, "memberships"> {
     state: row["state"] as UserState,
     passwordHash: text(row["password_hash"]),
     mustChangePassword: row["must_change_password"] === true || row["must_change_password"] === 1,
+    provenMs: number(row["proven_ms"]),
     temporaryUntilMs: number(row["temporary_until_ms"]),
     tokenGeneration: Number(row["token_generation"]),
     totp:

@@ -1,9 +1,20 @@
 /** Users of the configuration: what people changed afterwards stays, unless their entry says something new. */
 import { change, type Row, row, rows, type Steps } from "../database.ts";
 import { foldedText } from "../filter-sql.ts";
+import { removeSecondFactor } from "../sessions/second-factors.ts";
 import { jsonOf, text } from "../structure-rows.ts";
 import { type Actor, CONFIGURATION, recordAboutPerson } from "./audit.ts";
-import { addUser, changeUser, endOpenings, putMembership, removeMembership, setPassword, setState } from "./users.ts";
+import {
+  addUser,
+  changeUser,
+  endIdentities,
+  endOpenings,
+  putMembership,
+  removeMembership,
+  setPassword,
+  setProven,
+  setState,
+} from "./users.ts";
 
 /** An entry of the configuration. */
 export interface UserSeed {
@@ -68,15 +79,14 @@ export function* applySeed(seed: UserSeed, atMs: number): Steps<void> {
   const { username, email, passwordHash } = seed;
   const facts = factsOf(seed);
   const known = yield* userOf(seed);
-  // One that becomes an Admin is a new one, since a Manager may have given its user an address or a link until now.
-  const applied = becomesAdmin(known, seed) ? null : text(known?.["seed_password_hash"]);
+  const applied = isForeign(known, seed) ? null : text(known?.["seed_password_hash"]);
   // Another node that starts may have applied it meanwhile.
   const isSamePassword = applied === passwordHash || (applied !== null && applied !== seed.comparedWith);
   if (isSamePassword && known?.["seed_facts"] === facts) return;
-  const id = known === undefined ? yield* addSeed(seed) : Number(known["id"]);
+  const id = known === undefined ? yield* addSeed(seed, atMs) : Number(known["id"]);
   const isAdopted = known?.["origin"] === "people";
   // People may have used it until now, or activated one whose entry had left.
-  if (known !== undefined && applied === null) yield* endFormerOwner(id, seed);
+  if (known !== undefined && applied === null) yield* endFormerOwner(id, seed, atMs);
   if (known !== undefined && !isSamePassword) yield* setPassword(id, passwordHash);
   const isOther = known === undefined || known["seed_facts"] !== facts;
   if (isOther) yield* applyFacts(id, seed);
@@ -96,14 +106,21 @@ export function* applySeed(seed: UserSeed, atMs: number): Steps<void> {
   });
 }
 
-function becomesAdmin(known: Row | undefined, { roles }: UserSeed): boolean {
+/** Whether the entry leads further than before, and a Manager may have given its user an address or a link. */
+function isForeign(known: Row | undefined, { roles, accounts }: UserSeed): boolean {
   const facts = text(known?.["seed_facts"]);
-  return roles.includes("Admin") && facts !== null && !JSON.parse(facts).roles.includes("Admin");
+  if (facts === null || known?.["proven_ms"] !== null) return false;
+  const before: Pick<UserSeed, "roles" | "accounts"> = JSON.parse(facts);
+  const gains = (role: string) => roles.includes(role) && !before.roles.includes(role);
+  return gains("Admin") || accounts.some((id) => !before.accounts.includes(id));
 }
 
 /** All by which a former owner could sign in, or read a mail of the user. The password is set afterwards. */
-function* endFormerOwner(id: number, { username, accounts }: UserSeed): Steps<void> {
+function* endFormerOwner(id: number, { username, accounts }: UserSeed, atMs: number): Steps<void> {
   yield* endOpenings(id);
+  yield* endIdentities(id);
+  yield* removeSecondFactor(id);
+  yield* setProven(id, atMs);
   yield* change("DELETE FROM user_claim WHERE user_id = ?", id);
   const entered = yield* rows("SELECT account_id FROM membership WHERE user_id = ?", id);
   for (const accountId of entered.map((one) => Number(one["account_id"])))
@@ -127,10 +144,10 @@ export function* deactivateOthers(usernames: readonly string[], atMs: number): S
   }
 }
 
-function* addSeed({ username, passwordHash }: UserSeed): Steps<number> {
+function* addSeed({ username, passwordHash }: UserSeed, atMs: number): Steps<number> {
   const key = foldedText(username);
   const isTaken = (yield* row("SELECT 1 FROM hub_user WHERE username_key = ?", key)) !== undefined;
-  const user = { username, state: "Active", passwordHash, origin: "configuration" } as const;
+  const user = { username, state: "Active", passwordHash, provenMs: atMs, origin: "configuration" } as const;
   return yield* addUser(user, isTaken ? null : key);
 }
 

@@ -1,7 +1,6 @@
 /** Users and where they may enter. The functions are for use inside a write, whose caller records the change. */
 import { change, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { foldedText, type SqlValue } from "../filter-sql.ts";
-import { removeSecondFactor } from "../sessions/second-factors.ts";
 import { jsonOf } from "../structure-rows.ts";
 import { USER_ORDER, USER_ROWS, type UserOrigin, type UserRecord, type UserState, usersOf } from "./records.ts";
 
@@ -14,6 +13,7 @@ export interface NewUser {
   readonly passwordHash: string | null;
   readonly mustChangePassword?: boolean;
   readonly temporaryUntilMs?: number | null;
+  readonly provenMs?: number | null;
   readonly origin: UserOrigin;
 }
 
@@ -74,6 +74,7 @@ export function* addUser(user: NewUser, usernameKey: string | null): Steps<numbe
     password_hash: user.passwordHash,
     must_change_password: user.mustChangePassword === true,
     temporary_until_ms: user.temporaryUntilMs,
+    proven_ms: user.provenMs,
     origin: user.origin,
   });
 }
@@ -83,11 +84,14 @@ export function* changeUser(id: number, { username, email, firstName, lastName }
   if (taken !== null) return taken;
   yield* set(id, {
     ...(username === undefined ? {} : { username, username_key: foldedText(username) }),
-    ...(email === undefined ? {} : { email, email_key: keyOf(email) }),
+    ...(email === undefined ? {} : { email, email_key: keyOf(email), proven_ms: null }),
     ...(firstName === undefined ? {} : { first_name: firstName }),
     ...(lastName === undefined ? {} : { last_name: lastName }),
   });
-  if (email !== undefined) yield* endPasswordLinks(id);
+  if (email !== undefined) {
+    yield* endPasswordLinks(id);
+    yield* change("DELETE FROM sign_on_confirmation WHERE user_id = ?", id);
+  }
   return null;
 }
 
@@ -121,17 +125,34 @@ export function* endTokens(id: number): Steps<void> {
   yield* change("UPDATE hub_user SET token_generation = token_generation + 1 WHERE id = ?", id);
 }
 
+/** By a mail to the address; null: no longer, since another person gets to know a password. */
+export function* setProven(id: number, atMs: number | null): Steps<void> {
+  yield* set(id, { proven_ms: atMs });
+}
+
+/** Whether another person may know the password, who then must not enter with it what the user enters. */
+export function isPasswordForeign({ provenMs, passwordHash }: UserRecord): boolean {
+  return provenMs === null && passwordHash !== null;
+}
+
 /**
- * All that was set up until now ends: tokens, personal ones as well, sessions, also of others who act as the user, the
- * second factor, linked identities and links. The caller sets or drops the password.
+ * Tokens, personal ones as well, sessions, also of others who act as the user, and links end. The caller sets or drops
+ * the password.
  */
 export function* endOpenings(id: number): Steps<void> {
   yield* endTokens(id);
   yield* endPasswordLinks(id);
-  yield* removeSecondFactor(id);
   yield* change("DELETE FROM api_token WHERE user_id = ?", id);
   yield* change("DELETE FROM session WHERE user_id = ? OR impersonator_id = ?", id, id);
+}
+
+export function* endIdentities(id: number): Steps<void> {
   yield* change("DELETE FROM external_identity WHERE user_id = ?", id);
+}
+
+/** Another service signs the user in. */
+export function* dropPassword(id: number): Steps<void> {
+  yield* set(id, { password_hash: null, must_change_password: false, temporary_until_ms: null });
 }
 
 /**
