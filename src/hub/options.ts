@@ -4,7 +4,7 @@ import { POSTGRES_LEAST } from "../sql/postgres/version.ts";
 import { httpOptions } from "../support/http-options.ts";
 import { duration, size } from "../support/quantities.ts";
 import { ownSecret, signInLimits, trustProxy } from "../support/sign-in/options.ts";
-import { SCOPES } from "../wire/index.ts";
+import { refuseAlike, SCOPES } from "../wire/index.ts";
 import { calculatedOptions } from "./calculated/options.ts";
 import { eventOptions } from "./events/options.ts";
 import { filesOptions } from "./files/options.ts";
@@ -64,7 +64,7 @@ const client = z.strictObject({
 });
 
 const user = z.strictObject({
-  username: z.string().min(1).describe("The `username` of token requests."),
+  username: z.string().min(1).superRefine(refuseAlike).describe("The `username` of token requests."),
   password: ownSecret.describe("Of 8 characters at least; only its hash is stored. Best given as ${env:NAME}."),
   email: z.email().optional().describe("Address for messages of the hub to the user; none by default."),
   accounts: z

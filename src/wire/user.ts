@@ -26,7 +26,10 @@ const short = z.string().trim().min(1).max(SHORT);
 
 const fields = {
   // A colon would end the name in Basic credentials.
-  username: short.regex(/^[^\p{Cc}:]+$/u, "has no colon and no control characters").describe("Name to sign in with."),
+  username: short
+    .regex(/^[^\p{Cc}:]+$/u, "has no colon and no control characters")
+    .superRefine(refuseAlike)
+    .describe("Name to sign in with."),
   email: z.email({ error: emailWords }).max(320).optional().describe("Address for messages, unique in the hub."),
   firstName: short.optional().describe("First name."),
   lastName: short.optional().describe("Last name."),
@@ -149,3 +152,76 @@ export const auditEntry = z.object({
   address: z.string().nullable(),
 });
 export type AuditEntry = z.infer<typeof auditEntry>;
+
+/** Scripts that are written together with each other, and with Latin (Unicode, UTS 39, *highly restrictive*). */
+const ASIAN = ["Han", "Hiragana", "Katakana", "Hangul", "Bopomofo"];
+const SCRIPTS = [
+  ...["Latin", "Greek", "Cyrillic", "Armenian", "Georgian", "Hebrew", "Arabic", "Devanagari", "Thai"],
+  ...ASIAN,
+];
+const LETTER_OF = SCRIPTS.map((script) => ({ script, pattern: new RegExp(`\\p{Script_Extensions=${script}}`, "u") }));
+
+/** No ink: controls, marks of direction, joiners, fillers, private and unassigned ones, and blanks of other widths. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
+
+/** Letters of other scripts, and rare ones of Latin, that look like these. */
+const LIKE_LATIN = new Map(
+  Object.entries({
+    ...{ а: "a", ɑ: "a", α: "a", с: "c", ϲ: "c", ԁ: "d", е: "e", ɡ: "g", һ: "h", հ: "h", і: "i", ı: "i", ι: "i" },
+    ...{ ј: "j", κ: "k", к: "k", ӏ: "l", п: "n", ո: "n", ν: "v", о: "o", ο: "o", օ: "o", р: "p", ρ: "p", ԛ: "q" },
+    ...{
+      ѕ: "s",
+      т: "t",
+      τ: "t",
+      υ: "u",
+      ս: "u",
+      ѵ: "v",
+      ԝ: "w",
+      х: "x",
+      χ: "x",
+      у: "y",
+      γ: "y",
+      в: "b",
+      м: "m",
+      н: "h",
+    },
+  }),
+);
+
+/** Null for a good name; otherwise what is wrong, as the rest of a sentence. */
+export function userNameFault(name: string): string | null {
+  const unseen = UNSEEN.exec(name)?.[0];
+  if (unseen !== undefined) return `holds the character ${codeOf(unseen)}, which is not seen: write it without`;
+  const usual = name.normalize("NFKC");
+  if (usual !== name.normalize("NFC")) return `is written with variants of characters: write ${usual}`;
+  const mixed = name.split(/[^\p{L}\p{M}\p{N}]+/u).find((word) => !isOfOneScript(word));
+  if (mixed === undefined) return null;
+  return `has the word ${mixed}, whose letters are of several scripts and may look like others: write it in one`;
+}
+
+/** For a schema of a name. */
+export function refuseAlike(name: string, context: z.core.$RefinementCtx<string>): void {
+  const message = userNameFault(name);
+  if (message !== null) context.addIssue({ code: "custom", message, input: name });
+}
+
+/** The name that a person may read instead; the name itself where none of its letters looks like another. */
+export function readAs(name: string): string {
+  const folded = name.normalize("NFC").toLowerCase();
+  return [...folded].map((letter) => LIKE_LATIN.get(letter) ?? letter).join("");
+}
+
+function isOfOneScript(word: string): boolean {
+  const letters = [...word].filter((letter) => /\p{L}/u.test(letter));
+  const fits = (scripts: readonly string[]) =>
+    letters.every((letter) => {
+      const known = LETTER_OF.filter(({ pattern }) => pattern.test(letter));
+      // Letters of the other scripts form a group of their own.
+      return known.length === 0 ? scripts.length === 0 : known.some(({ script }) => scripts.includes(script));
+    });
+  return fits(["Latin", ...ASIAN]) || fits([]) || SCRIPTS.some((script) => fits([script]));
+}
+
+function codeOf(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+}

@@ -19,9 +19,9 @@ import {
   setProven,
   setState,
   setTemporaryPassword,
+  takenBy,
   userByEmail,
   userById,
-  userByName,
 } from "../store/people/users.ts";
 import type { UserRecord } from "../store/store.ts";
 import { mayGive, rolesNamed } from "../token/rights.ts";
@@ -113,8 +113,7 @@ function* acceptSteps(work: Work, id: number): Steps<Accepted> {
   if (isMember && known.state === "Inactive") return { kind: "inactive" };
   if (isMember && known.id !== acceptance.signedInId) return { kind: "sign-in" };
   const { username } = acceptance;
-  const holder = known === null ? ((yield* userByName(username)) ?? (yield* userByEmail(username))) : null;
-  if (holder !== null) return { kind: "username-taken" };
+  if (known === null && (yield* takenBy({ username }, null)) !== null) return { kind: "username-taken" };
   if (getsPassword(known) && passwordHash === null) return { kind: "gone" };
   // Everything that may refuse is above: from here on the link is used.
   if ((yield* claimLink("invitation", hashOfToken(acceptance.token), nowMs))?.subjectId !== id) return { kind: "gone" };

@@ -1,6 +1,6 @@
 /** Compares the users that a file wants with those of the account, by the rules that hold for managers elsewhere. */
 import { isDeepStrictEqual } from "node:util";
-import { ROLE_NAMES, type RoleName, userFields } from "../../wire/index.ts";
+import { ROLE_NAMES, type RoleName, readAs, userFields } from "../../wire/index.ts";
 import { fieldWords } from "../http/field-words.ts";
 import type { FoundUsers, MemberPlan } from "../store/people/member-plan.ts";
 import { isPasswordForeign } from "../store/people/users.ts";
@@ -23,6 +23,8 @@ export type UserVerdict =
   | { readonly kind: "created"; readonly at: number }
   | { readonly kind: "known"; readonly id: number; readonly fields: readonly string[] };
 
+/** By which rows of a file give the same. */
+const KEY_OF = { username: readAs, email: foldedName, businessId: (value: string) => value } as const;
 const REFUSED = { kind: "refused" } as const;
 const PERSONAL = ["username", "email", "firstName", "lastName"] as const;
 
@@ -180,17 +182,19 @@ export class UserJudging {
     const { usernames, emails } = this.#found;
     const isOthers = (id: number | undefined) => id !== undefined && id !== known?.id;
     const numbered = businessId === null ? undefined : this.#numbered.get(businessId);
+    const isTaken = (name: string) => isOthers(usernames.get(name)) || isOthers(emails.get(name));
     const faults = [
-      isOthers(usernames.get(foldedName(username))) || isOthers(emails.get(foldedName(username)))
-        ? ["username", "a user of this hub has this name"]
+      isTaken(foldedName(username)) || isTaken(readAs(username))
+        ? ["username", "a user of this hub has this name, or one that looks like it"]
         : [],
       email !== null && isOthers(emails.get(foldedName(email)))
         ? ["email", "a user of this hub has this address: invite that person to the account instead"]
         : [],
       isOthers(numbered?.id) ? ["businessId", `${numbered?.username} has this id`] : [],
-      ...Object.entries({ username, email, businessId }).map(([field, value]) => {
+      ...(["username", "email", "businessId"] as const).map((field) => {
+        const value = { username, email, businessId }[field];
         if (value === null) return [];
-        const key = `${field} ${field === "businessId" ? value : foldedName(value)}`;
+        const key = `${field} ${KEY_OF[field](value)}`;
         const other = this.#given.get(key);
         this.#given.set(key, other ?? wanted);
         return other === undefined || other === wanted ? [] : [field, "another row gives it to another user"];

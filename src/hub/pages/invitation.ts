@@ -1,5 +1,6 @@
 /** The page of an invitation, at the end of the link in its mail. */
 import { Button, type Content, Facts, type Faults, Field, Form, html, Moment, Notice } from "../../web/kit/index.ts";
+import { userNameFault } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { type Accepted, accept, invitationOfLink } from "../invitations/accept.ts";
 import type { Page } from "./frame.ts";
@@ -47,7 +48,9 @@ type Shown = NonNullable<Awaited<ReturnType<typeof invitationOfLink>>>;
 
 function faultsOf(entered: Readonly<Record<"username" | "firstName" | "lastName", string>>): Faults {
   const tooLong = Object.entries(entered).filter(([, text]) => text.length > NAME_CHARACTERS_MAX);
+  const fault = userNameFault(entered.username);
   return {
+    ...(fault === null ? {} : { username: `This name ${fault}.` }),
     ...(entered.username === "" ? { username: "Write a user name." } : {}),
     ...(/\p{Cc}/u.test(Object.values(entered).join("")) ? { "": "A name holds a control character." } : {}),
     ...Object.fromEntries(tooLong.map(([name]) => [name, `At most ${NAME_CHARACTERS_MAX} characters.`])),

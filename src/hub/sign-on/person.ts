@@ -2,6 +2,7 @@
 
 import { nameOf } from "../../support/sign-on/claims.ts";
 import type { SignedOn } from "../../support/sign-on/provider.ts";
+import { userNameFault } from "../../wire/index.ts";
 import type { ExternalPerson } from "../store/sign-on/external-identities.ts";
 import { grantedBy } from "./grants.ts";
 import type { OidcProvider } from "./options.ts";
@@ -17,7 +18,9 @@ export function personOf(settings: OidcProvider, { issuer, subject, claims }: Si
   return {
     issuer,
     subject,
-    usernames: createUsers ? names.filter((name) => name !== null) : [],
+    usernames: createUsers
+      ? names.flatMap((name) => (name === null || userNameFault(name) !== null ? [] : [name]))
+      : [],
     email,
     matchesEmail: matchByEmail,
     firstName: text("given_name"),

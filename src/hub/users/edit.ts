@@ -87,7 +87,7 @@ export function conflict(field: string, why: string): HttpProblem {
 
 export function takenProblem(taken: Taken): HttpProblem {
   return taken === "username-taken"
-    ? conflict("username", "a user of this hub has this name; choose another one")
+    ? conflict("username", "a user of this hub has this name, or one that looks like it; choose another one")
     : conflict("email", "a user of this hub has this address; invite that person to the account instead");
 }
 

@@ -112,6 +112,7 @@ rule("users.business-id", async () => {
   expect(await applied(`${columns}\nabove;901;;Admin\n`)).toContain("cannot give the roles Admin");
   expect(await applied(`${columns}\nadmin;902;;\n`)).toContain("has a higher role");
   expect(await applied(`${columns}\nsecond;903;;User\n`)).toContain("a user of this hub has this name");
+  expect(await applied(`${columns}\nsec\u200bond;907;;User\n`)).toContain("U+200B");
   expect(await applied(`${columns}\nother@example.org;905;;User\n`)).toContain("a user of this hub has this name");
   expect(await applied(`${columns}\nmanager;;eve@example.org;\n`)).toContain("cannot change the own name or email");
   expect(await applied(`${columns}\nother;900;;User\n`)).toBe(null);

@@ -1,4 +1,5 @@
 /** Creates and changes users of an account inside one write, as a file of master data says. */
+import { readAs } from "../../../wire/index.ts";
 import { type Row, rows, type Steps, type StoreDialect } from "../database.ts";
 import { foldedText } from "../filter-sql.ts";
 import { text } from "../structure-rows.ts";
@@ -40,7 +41,7 @@ export interface MemberPlan {
 }
 
 export function* findUsers(dialect: StoreDialect, accountId: number, keys: UserKeys): Steps<FoundUsers> {
-  const usernames = keys.usernames.map(foldedText);
+  const usernames = keys.usernames.flatMap((name) => [foldedText(name), readAs(name)]);
   const emails = keys.emails.map(foldedText);
   if (usernames.length + emails.length + keys.businessIds.length === 0)
     return { members: [], usernames: new Map(), emails: new Map() };

@@ -1,4 +1,5 @@
 /** Users and where they may enter. The functions are for use inside a write, whose caller records the change. */
+import { readAs } from "../../../wire/index.ts";
 import { change, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { foldedText, type SqlValue } from "../filter-sql.ts";
 import { jsonOf } from "../structure-rows.ts";
@@ -201,14 +202,17 @@ function* one(condition: string, value: SqlValue): Steps<UserRecord | null> {
   return usersOf(found)[0] ?? null;
 }
 
-function* takenBy({ username, email }: UserChange, id: number | null): Steps<Taken | null> {
+/** A name that a person may read as that of another user is taken, too. */
+export function* takenBy({ username, email }: UserChange, id: number | null): Steps<Taken | null> {
   const isFree = function* (column: string, text: string | null | undefined): Steps<boolean> {
     if (typeof text !== "string") return true;
     const found = yield* row(`SELECT id FROM hub_user WHERE ${column} = ? AND id <> ?`, foldedText(text), id ?? 0);
     return found === undefined;
   };
   // Users sign in by their address as well, and ask for a new password by it.
-  for (const column of ["username_key", "email_key"]) if (!(yield* isFree(column, username))) return "username-taken";
+  const read = typeof username === "string" && readAs(username) !== foldedText(username) ? readAs(username) : null;
+  for (const name of [username, read])
+    for (const column of ["username_key", "email_key"]) if (!(yield* isFree(column, name))) return "username-taken";
   return (yield* isFree("email_key", email)) ? null : "email-taken";
 }
 
