@@ -31,18 +31,22 @@ export async function applyOperations(
   columns.clear();
   const replaced = operations.map(() => 0);
   const refused = operations.map((): Refused[] => []);
+  // Of a group, what is written is of all of its operations, and counts for none of their timeouts.
+  const writing = { ms: 0 };
   const write = async (): Promise<void> => {
+    const beganMs = clock.monotonicMs();
     const written = await transaction.write(columns);
     for (const [index, count] of written.replaced.entries()) replaced[index] = (replaced[index] ?? 0) + count;
     for (const one of refusedBy(written.damaged, columns)) refused[one.operation]?.push(one);
     columns.clear();
+    if (operations.length > 1) writing.ms += clock.monotonicMs() - beganMs;
   };
   const tallies: Tally[] = [];
   let check = () => {};
   for (const [index, operation] of operations.entries()) {
     const now = clock.now();
-    const { accountId, timeoutSec } = operation;
-    check = timeoutCheck(clock, timeoutSec);
+    const { accountId } = operation;
+    check = timeoutCheck(clock, operation, writing);
     tallies.push(
       await collectOperation(transaction, operation, {
         index,
@@ -79,18 +83,35 @@ export async function applyOperations(
 
 /** Thrown out of the transaction, so that nothing of the operation is stored. */
 export class OperationTimeout extends Error {
-  constructor(timeoutSec: number) {
+  readonly seq: number;
+
+  constructor({ seq, timeoutSec }: QueuedOperation) {
     super(`applying the operation took longer than its operationTimeoutSec of ${timeoutSec} s`);
     this.name = "OperationTimeout";
+    this.seq = seq;
   }
 }
 
-/** Time in the queue does not count. */
-function timeoutCheck(clock: Clock, timeoutSec: number): () => void {
-  const lastMs = clock.monotonicMs() + timeoutSec * 1_000;
+/** Time in the queue does not count, nor does that of `writing`. */
+function timeoutCheck(clock: Clock, operation: QueuedOperation, writing: { readonly ms: number }): () => void {
+  const lastMs = clock.monotonicMs() - writing.ms + operation.timeoutSec * 1_000;
   return () => {
-    if (clock.monotonicMs() > lastMs) throw new OperationTimeout(timeoutSec);
+    if (clock.monotonicMs() - writing.ms > lastMs) throw new OperationTimeout(operation);
   };
+}
+
+/**
+ * The smaller groups, in order, by which the rest of a group is applied after a fault in it: each operation alone where
+ * any may be at fault, but only the one whose time was over, so that a small timeout costs the others no more.
+ */
+export function afterFault(
+  group: readonly QueuedOperation[],
+  thrown: unknown,
+): readonly (readonly QueuedOperation[])[] {
+  const at = thrown instanceof OperationTimeout ? group.findIndex(({ seq }) => seq === thrown.seq) : -1;
+  if (at < 0) return group.map((operation) => [operation]);
+  const parts = [group.slice(0, at), group.slice(at, at + 1), group.slice(at + 1)];
+  return parts.filter(({ length }) => length > 0);
 }
 
 interface Tally {

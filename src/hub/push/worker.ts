@@ -12,7 +12,7 @@ import { armFault, faultPoint } from "../../support/faults.ts";
 import { ReadingColumns } from "../store/columns.ts";
 import { openIngestStore } from "../store/open.ts";
 import type { GroupLimits, IngestReport, IngestTransaction, Outcome, QueuedOperation } from "../store/store.ts";
-import { applyOperations, OperationTimeout } from "./apply.ts";
+import { afterFault, applyOperations, OperationTimeout } from "./apply.ts";
 import { AGAIN, type AppliedReadings, type FromWorker, STOP, WAKES, WATCHED, type WorkerData } from "./ingestion.ts";
 import { Touched } from "./touched.ts";
 
@@ -93,10 +93,10 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
     });
   } catch (thrown) {
     if (isDatabaseTrouble(thrown)) throw thrown;
-    // A defect must not stop the queue: applying each operation alone finds the one that has it.
+    // A defect must not stop the queue.
     const [first, second] = group;
     if (first !== undefined && second === undefined) await fail(first, thrown);
-    else for (const operation of group) await applyGroup([operation]);
+    else for (const part of afterFault(group, thrown)) await applyGroup(part);
     return;
   }
   faultPoint("hub.ingest.after");
