@@ -12,6 +12,14 @@ import type { StoredFiles } from "./service.ts";
 /** Contents of accounts never run in a browser as pages of the hub. */
 const SAFE = { "x-content-type-options": "nosniff", "content-security-policy": "sandbox; default-src 'none'" };
 
+/** Throws a 409 for content that the virus scan found infected, or has not judged yet. */
+export function requireScanned({ id, scan }: FileRecord): void {
+  if (scan === "infected") throw new HttpProblem(409, "conflict", `the virus scan found the file ${id} infected`);
+  if (scan !== "waiting") return;
+  const words = `the file ${id} waits for the virus scan: its content can be read when GET /storage/${id} says so`;
+  throw new HttpProblem(409, "conflict", `${words} (scan: clean)`);
+}
+
 export async function sendOne(
   files: StoredFiles,
   request: FastifyRequest,

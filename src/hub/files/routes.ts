@@ -15,7 +15,7 @@ import { sendList } from "../structure/lists.ts";
 import { both, notFound, ONE, pathId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 import { BlobMissing } from "./blobs.ts";
-import { sendOne, sendSeveral } from "./content.ts";
+import { requireScanned, sendOne, sendSeveral } from "./content.ts";
 import type { StoredFiles } from "./service.ts";
 import { uploadRoute } from "./upload.ts";
 
@@ -128,9 +128,7 @@ async function sendContent(context: HubContext, files: StoredFiles, request: Fas
   const { accountId } = callerOf(request);
   const ids = idsOf(request.query);
   const records = await existing(context, accountId, ids);
-  const infected = records.find(({ scan }) => scan === "infected");
-  if (infected !== undefined)
-    throw new HttpProblem(409, "conflict", `the virus scan found the file ${infected.id} infected`);
+  for (const record of records) requireScanned(record);
   const [only] = records;
   if (only === undefined || records.length > 1) return await sendSeveral(context, files, request, reply, records);
   try {

@@ -4,6 +4,7 @@ import { RejectedError } from "../../support/errors.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { dryRunQuery, type MasterDataReport, masterDataReport, masterDataReportQuery } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
+import { requireScanned } from "../files/content.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
@@ -51,7 +52,7 @@ export async function masterDataRoutes(app: FastifyInstance, context: HubContext
     const { accountId, user } = callerOf(request);
     const file = await existing(context, accountId, request.params.id);
     const query = parsed(dryRunQuery, request.query);
-    if (file.scan === "infected") throw new HttpProblem(409, "conflict", `the virus scan found the file infected`);
+    requireScanned(file);
     const settings = { delimiter: query.Delimiter, encoding: query.Encoding };
     const local = await files.blobs.local(file.sha256);
     const ended = new AbortController();

@@ -69,11 +69,18 @@ test("a scan that does not work holds its file back, and no other; it is tried a
     scan: "waiting",
     reason: "waits for the virus scan",
   });
+  const content = { query: { ids: failing } };
+  const detail = expect.stringContaining(`the file ${failing} waits for the virus scan`);
+  for (const asked of [content, { query: { ids: [clean, failing] } }, { ...content, headers: { range: "bytes=0-1" } }])
+    expect(await one.call("GET", "/storage/file", asked)).toMatchObject({ status: 409, body: { detail } });
+  expect(await one.call("HEAD", "/storage/file", content)).toMatchObject({ status: 409 });
+  expect(await one.call("POST", `/storage/${failing}/dryRun`)).toMatchObject({ status: 409, body: { detail } });
   // A scan that is running is not begun again.
   await expect.poll(() => lines.join("")).toContain("the virus scan of a file did not work");
   await writeFile(mended, "");
   await one.upload("another");
   await poll(one, failing).toMatchObject({ state: "received", scan: "clean" });
+  expect(await one.call("GET", "/storage/file", content)).toMatchObject({ status: 200 });
 });
 
 test("a scan that hangs holds no other file back", async () => {
