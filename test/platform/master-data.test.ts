@@ -1,6 +1,8 @@
 /** Files of master data, from the upload to sites, sources and variables. */
 import ExcelJS from "exceljs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { changeUser } from "../../src/hub/store/people/users.ts";
+import type { HubStore } from "../../src/hub/store/store.ts";
 import { zip } from "./contents.ts";
 import { type PlatformRig, SECOND, standardCsv, startRig } from "./rig.ts";
 
@@ -22,6 +24,7 @@ const masterDataTrigger = (beginning: string, more: object = {}, by = {}) =>
     },
   });
 
+const PASSWORD = "a-long-password";
 const HEADER =
   "site_name;site_type;site_time_zone;source_serial_number;energy_type;mapping_config;unit;granularity;quantity_type";
 const FULL = (site: string, serial: string) =>
@@ -295,6 +298,19 @@ describe("a dry run", () => {
     expect(ended.indexOf("B") - before).toBeLessThanOrEqual(2);
     await Promise.all(queued);
   });
+});
+
+test("a file has the rights of who sent it, and not of a later user of that name", async () => {
+  const sent = await rig.store("md_renamed.csv", `${HEADER}\n${FULL("Later", "LN-1")}\n`, { as: "pusher" });
+  const refused = /pusher sent it and may not change structure/;
+  expect((await rig.became(sent, "quarantined"))["reason"]).toMatch(refused);
+  const { people } = rig.platform().inside.store as HubStore;
+  const { id = 0 } = (await people.userByName("pusher")) ?? {};
+  expect(await people.change(() => changeUser(id, { username: "former" }))).toBeNull();
+  await rig.ok("POST", "/account/users", { body: { username: "pusher", password: PASSWORD, roles: ["Manager"] } });
+  await rig.ok("POST", `/storage/${sent}/process`);
+  expect((await rig.became(sent, "quarantined"))["reason"]).toMatch(refused);
+  expect(await sitesNamed("Later")).toEqual([]);
 });
 
 test("a file in a ZIP has a report of its own", async () => {

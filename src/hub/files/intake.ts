@@ -104,7 +104,7 @@ export async function recorded(
   draft: FileDraft,
 ): Promise<number> {
   const { accountId, user } = callerOf(request);
-  const { id, isRepeat } = await recordedFor(context, files, { accountId, username: user.username }, put, draft);
+  const { id, isRepeat } = await recordedFor(context, files, { accountId, user }, put, draft);
   if (isRepeat) void reply.header(REPLAYED_HEADER, "true");
   return id;
 }
@@ -113,7 +113,10 @@ export async function recorded(
 export async function recordedFor(
   context: IntakeParts,
   files: StoredFiles,
-  { accountId, username }: { readonly accountId: number; readonly username: string },
+  {
+    accountId,
+    user,
+  }: { readonly accountId: number; readonly user: { readonly id: number; readonly username: string } },
   put: PutBlob,
   draft: FileDraft & Pick<NewFile, "unansweredUntilMs" | "answered">,
 ): Promise<{ readonly id: number; readonly isRepeat: boolean }> {
@@ -129,7 +132,8 @@ export async function recordedFor(
         ...kindOf(put.head, draft.fileName),
         size: put.bytes,
         sha256: put.sha256,
-        createdBy: username,
+        createdBy: user.username,
+        createdById: user.id,
         createdMs: context.clock.now().epochMilliseconds,
         isScanned: files.isScanned,
       },

@@ -135,7 +135,8 @@ async function senderOf(
 ): Promise<Sender | string> {
   const record = await files.one(accountId, fileId);
   if (record === null) return "the file was removed";
-  const user = await people.entrantByName(record.createdBy);
+  // Another user may have the name by now.
+  const user = record.createdById === null ? null : await people.entrant(record.createdById);
   if (user !== null && hasRight(user, accountId, "structure")) {
     const { id, username, memberships } = user;
     return { id, username, memberships };

@@ -16,12 +16,15 @@ export interface FileRecord extends Omit<StoredFile, "creationDate" | "stateDate
   readonly offers: number;
   /** Where the outcomes of its pushes are sent; null: nowhere. */
   readonly webhookUrl: string | null;
+  /** The user who sent it; null: the hub itself. */
+  readonly createdById: number | null;
 }
 
 export type NewFile = Pick<
   FileRecord,
   "fileName" | "size" | "sha256" | "cloudItemTypeId" | "contentType" | "tags" | "siteId" | "createdBy" | "via"
 > & {
+  readonly createdById?: number | null;
   /** Of a file that was sent to a trigger; others have none until one claims them. */
   readonly triggerId?: number;
   readonly createdMs: number;

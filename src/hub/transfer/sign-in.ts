@@ -63,7 +63,7 @@ export function createSignIn({ options, people, folders, passwords, log }: Parts
       const admit = (accountId: number) => admitAgain(people, user, accountId);
       return {
         kind: "user",
-        user: { username, treeFor: (via) => folders.treeFor(accounts, { username, via, admit }) },
+        user: { username, treeFor: (via) => folders.treeFor(accounts, { id: user.id, username, via, admit }) },
       };
     }
     warn({ user: user.username, from: address, why: `the user lacks the right: ${RIGHT_WORDS.push}` });

@@ -8,6 +8,7 @@ import type { FileRecord } from "../store/store.ts";
 import { TreeFault } from "./file-tree.ts";
 
 export interface Sender {
+  readonly id: number;
   readonly username: string;
   readonly via: FileRecord["via"];
   /** Throws `TreeFault` when the user may no longer send files to the account, or has to sign in again. */
@@ -93,7 +94,7 @@ async function take(
   const unansweredUntilMs = parts.clock.now().epochMilliseconds + repeats;
   const again = repeats === 0 ? {} : { unansweredUntilMs, answered };
   const draft = { fileName: name, tags: [], siteId: null, via: sender.via, ...again };
-  return (await recordedFor(parts, files, { accountId, username: sender.username }, put, draft)).id;
+  return (await recordedFor(parts, files, { accountId, user: sender }, put, draft)).id;
 }
 
 /** At least `size`. A file that comes again for want of an answer costs nothing. */
