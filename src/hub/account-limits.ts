@@ -6,9 +6,9 @@ import type { AccountFull } from "./store/owned.ts";
 export type Limited = "site" | "source" | "variable" | "alarm_template" | "alarm";
 
 const SETTINGS = {
-  site: { name: "sites", byDefault: 50_000, words: "sites" },
-  source: { name: "sources", byDefault: 100_000, words: "sources" },
-  variable: { name: "variables", byDefault: 500_000, words: "variables" },
+  site: { name: "sites", byDefault: 250_000, words: "sites" },
+  source: { name: "sources", byDefault: 250_000, words: "sources" },
+  variable: { name: "variables", byDefault: 1_000_000, words: "variables" },
   alarm_template: { name: "alarmTemplates", byDefault: 1_000, words: "alarm templates" },
   alarm: { name: "alarms", byDefault: 200_000, words: "alarms" },
 } as const satisfies Readonly<Record<Limited, object>>;

@@ -36,9 +36,9 @@ const customerLimits = z.strictObject({
   futureHorizon: duration()
     .optional()
     .describe("How far in the future a reading may be dated; `limits.futureHorizon` when absent."),
-  sites: most("Sites of one account at most; 50000 when absent."),
-  sources: most("Sources of one account at most; 100000 when absent."),
-  variables: most("Variables of one account at most; 500000 when absent."),
+  sites: most("Sites of one account at most; 250000 when absent."),
+  sources: most("Sources of one account at most; 250000 when absent."),
+  variables: most("Variables of one account at most; 1000000 when absent."),
   alarmTemplates: most("Alarm templates of one account at most; 1000 when absent."),
   alarms: most("Alarms of one account at most, one for each variable of a template; 200000 when absent."),
 });

@@ -87,3 +87,22 @@ describe("alarms", () => {
     expect(await hub.call("PUT", url, { body: template(ids.slice(1, 3)) })).toMatchObject({ status: 200 });
   });
 });
+
+describe("lists without pages are short, since there are at most", () => {
+  test.each([
+    [200, "claims of a user"],
+    [100, "personal tokens of a user"],
+    [500, "comments of an alarm"],
+  ])("%i %s", async (most, what) => {
+    const [alarm] = (await hub.get("/alarms")) as { id: number }[];
+    const add = (at: number) => {
+      if (what === "claims of a user")
+        return hub.call("PUT", `/account/users/1/claims/claim-${at}`, { body: { claimValue: "1" } });
+      if (what === "comments of an alarm")
+        return hub.call("POST", `/alarms/${alarm?.id}/comments`, { body: { text: "Seen." } });
+      return hub.call("POST", "/user/tokens", { body: { name: `Token ${at}`, days: 1 } });
+    };
+    for (let at = 0; at < most; at += 1) expect((await add(at)).status).toBe(200);
+    expect(await add(most)).toMatchObject({ status: 409, body: { code: "quota-exceeded" } });
+  });
+});

@@ -75,6 +75,9 @@ const OPTIONS = {
   }),
 };
 
+/** Of one alarm. */
+const COMMENTS_MAX = 500;
+
 export async function alarmRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   const { store } = context;
   const { alarms } = store.alarms;
@@ -117,8 +120,10 @@ export async function alarmRoutes(app: FastifyInstance, context: HubContext): Pr
     const caller = callerOf(request);
     const atMs = context.clock.now().epochMilliseconds;
     const comment = { userId: caller.user.id, author: nameOf(caller), text, atMs };
-    const added = await alarms.comment(caller.accountId, pathId(id), comment);
+    const added = await alarms.comment(caller.accountId, pathId(id), comment, COMMENTS_MAX);
     if (added === null) throw notFound("alarm", id);
+    if (added === "full")
+      throw new HttpProblem(409, "quota-exceeded", `the alarm ${id} has ${COMMENTS_MAX} comments, and takes no more`);
     return added;
   });
   app.post<WithId>("/alarms/:id/acknowledge", OPTIONS.acknowledge, (request) => acknowledge(context, request));

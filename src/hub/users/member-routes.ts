@@ -1,6 +1,7 @@
 /** Roles and claims of the users of an account, and its audit trail. */
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
+import { HttpProblem } from "../../wire/http-problem.ts";
 import {
   type AuditEntry,
   auditEntry,
@@ -17,7 +18,7 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { AuditRecord } from "../store/people/audit.ts";
-import { putClaim, removeClaim } from "../store/people/claims.ts";
+import { countClaims, putClaim, removeClaim } from "../store/people/claims.ts";
 import { sendList } from "../structure/lists.ts";
 import { notFound, pathId, type WithId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
@@ -31,6 +32,8 @@ interface WithClaim {
 }
 
 const TYPE_MAX = 200;
+/** Of one user in an account. */
+const CLAIMS_MAX = 200;
 
 const OPTIONS = {
   roles: described({ access: "read", tag: "Users", summary: "Roles that there are", answer: z.array(role) }),
@@ -112,6 +115,8 @@ function claimRoutes(app: FastifyInstance, context: HubContext): void {
     const userId = pathId(request.params.id);
     await changeMember(context, request, userId, function* ({ accountId, record }) {
       yield* putClaim(accountId, { userId, type, value });
+      if ((yield* countClaims(accountId, userId)) > CLAIMS_MAX)
+        throw new HttpProblem(409, "quota-exceeded", `a user has ${CLAIMS_MAX} claims at most: remove one first`);
       yield* record("claim.set", { claimType: type, claimValue: value });
     });
     return shownClaim({ userId, type, value });

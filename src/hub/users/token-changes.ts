@@ -1,6 +1,7 @@
 /** Personal tokens are made and ended alike by a page and by the interface. */
+import { HttpProblem } from "../../wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
-import { type ApiTokenRecord, addApiToken, removeApiToken } from "../store/people/api-tokens.ts";
+import { type ApiTokenRecord, addApiToken, countApiTokens, removeApiToken } from "../store/people/api-tokens.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
 import { isoOfMs } from "../time.ts";
 import { hashOfPersonalToken, newPersonalToken } from "../token/personal-token.ts";
@@ -17,7 +18,10 @@ interface NewToken {
   readonly lifetimeMs: number;
 }
 
-/** The value is shown once. */
+/** Of one user in an account, with those that have expired. */
+const TOKENS_MAX = 100;
+
+/** The value is shown once. Throws a 409 where the user has too many. */
 export async function makeToken(
   { store, clock }: HubContext,
   { userId, accountId, actor }: Owner,
@@ -28,6 +32,8 @@ export async function makeToken(
   const token = { userId, accountId, name, scopes, createdMs: nowMs, expiresMs: nowMs + lifetimeMs };
   const id = await store.people.change(function* () {
     const made = yield* addApiToken({ ...token, hash: hashOfPersonalToken(value) });
+    if ((yield* countApiTokens(userId, accountId)) > TOKENS_MAX)
+      throw new HttpProblem(409, "quota-exceeded", `a user has ${TOKENS_MAX} personal tokens at most: end one first`);
     const subject = { kind: "token", id: made, name } as const;
     const facts = { scopes, expires: isoOfMs(token.expiresMs) };
     yield* recordAudit(accountId, { atMs: nowMs, actor, action: "token.created", subject, facts });

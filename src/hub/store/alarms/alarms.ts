@@ -36,8 +36,8 @@ export interface AlarmStore {
   purge(beforeMs: number): Promise<void>;
   /** Oldest first. */
   comments(accountId: number, alarmId: number): Promise<readonly AlarmComment[]>;
-  /** Null when the account has no such alarm. */
-  comment(accountId: number, alarmId: number, comment: NewComment): Promise<number | null>;
+  /** Null when the account has no such alarm; `full`: the alarm has `most`. */
+  comment(accountId: number, alarmId: number, comment: NewComment, most: number): Promise<number | null | "full">;
   /** Of all accounts: alarms that are present or acknowledged, by severity and state. */
   counts(): Promise<readonly { readonly severity: string; readonly state: AlarmState; readonly count: number }[]>;
   /** Of all accounts: alarms of enabled templates that are paused. */
@@ -99,11 +99,12 @@ export function createAlarmStore(database: Database): AlarmStore {
           text: String(one["text"]),
         }));
       }),
-    comment: (accountId, alarmId, comment) =>
-      database.write(function* (): Steps<number | null> {
+    comment: (accountId, alarmId, comment, most) =>
+      database.write(function* (): Steps<number | null | "full"> {
         const sql = `SELECT 1 FROM alarm WHERE id = ? AND account_id = ?${dialect.forKeyShare}`;
         if ((yield* row(sql, alarmId, accountId)) === undefined) return null;
-        return yield* addComment(accountId, alarmId, comment);
+        const counted = yield* row("SELECT count(*) AS held FROM alarm_comment WHERE alarm_id = ?", alarmId);
+        return Number(counted?.["held"]) >= most ? "full" : yield* addComment(accountId, alarmId, comment);
       }),
     counts: () =>
       database.ask(function* () {

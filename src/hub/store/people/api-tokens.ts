@@ -41,6 +41,11 @@ export function* apiTokensOf(userId: number, accountId: number): Steps<readonly 
   return (yield* rows(sql, userId, accountId)).map(apiTokenOf);
 }
 
+export function* countApiTokens(userId: number, accountId: number): Steps<number> {
+  const sql = "SELECT count(*) AS held FROM api_token WHERE user_id = ? AND account_id = ?";
+  return Number((yield* row(sql, userId, accountId))?.["held"]);
+}
+
 /** The removed one; null when the user has none with this id in the account. */
 export function* removeApiToken(userId: number, accountId: number, id: number): Steps<ApiTokenRecord | null> {
   const sql = "DELETE FROM api_token WHERE id = ? AND user_id = ? AND account_id = ? RETURNING *";

@@ -1,5 +1,5 @@
 /** Claims: facts about people in an account, for applications. The functions are for use inside a write. */
-import { change, type Row, rows, type Steps, type StoreDialect } from "../database.ts";
+import { change, type Row, row, rows, type Steps, type StoreDialect } from "../database.ts";
 
 export interface ClaimRecord {
   readonly userId: number;
@@ -26,12 +26,17 @@ export function* putClaim(accountId: number, { userId, type, value }: ClaimRecor
   );
 }
 
+export function* countClaims(accountId: number, userId: number): Steps<number> {
+  const sql = "SELECT count(*) AS held FROM user_claim WHERE user_id = ? AND account_id = ?";
+  return Number((yield* row(sql, userId, accountId))?.["held"]);
+}
+
 /** False when there was none. */
 export function* removeClaim(accountId: number, userId: number, type: string): Steps<boolean> {
   const sql = "DELETE FROM user_claim WHERE user_id = ? AND account_id = ? AND claim_type = ?";
   return (yield* change(sql, userId, accountId, type)) > 0;
 }
 
-function claimOf(row: Row): ClaimRecord {
-  return { userId: Number(row["user_id"]), type: String(row["claim_type"]), value: String(row["claim_value"]) };
+function claimOf(one: Row): ClaimRecord {
+  return { userId: Number(one["user_id"]), type: String(one["claim_type"]), value: String(one["claim_value"]) };
 }
