@@ -1,12 +1,17 @@
 /** Mails that managers have sent to people: limits for each account, and for each of its recipients. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type CallOptions, startTestHub, type TestHub } from "../fixture.ts";
+import { type CallOptions, startTestHub, type TestHub, temporaryDirectory } from "../fixture.ts";
 
 let hub: TestHub;
+let outbox: Awaited<ReturnType<typeof temporaryDirectory>>;
 beforeAll(async () => {
-  hub = await startTestHub({ mail: { toPeopleAnHour: 4, toOneAnHour: 2 } });
+  outbox = await temporaryDirectory();
+  hub = await startTestHub({ mail: { outbox: outbox.path, toPeopleAnHour: 4, toOneAnHour: 2 } });
 });
-afterAll(() => hub.close());
+afterAll(async () => {
+  await hub.close();
+  await outbox.remove();
+});
 
 const OTHER = { account: 2 };
 
