@@ -26,7 +26,6 @@ const STARTED = [
   "src/hub/store/sqlite/apart-worker",
   "src/hub/master-data/worker",
   "src/hub/quality/worker",
-  "src/hub/store/sqlite/apart-worker",
   "src/hub/calculated/recalculation/worker",
   "src/hub/calculated/engines/expressions/worker",
 ];
