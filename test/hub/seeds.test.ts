@@ -125,6 +125,9 @@ async function makeOwned({ hub, people }: Awaited<ReturnType<Awaited<ReturnType<
       "INSERT INTO external_identity (issuer, subject, user_id, linked_ms) VALUES ('i', 's', ?, 0)",
       made.id,
     );
+    const asked =
+      "INSERT INTO sign_on_confirmation (user_id, hash, issuer, subject, expires_ms) VALUES (?, 'h', 'i', 's', ?)";
+    yield* change(asked, made.id, FAR_MS);
     yield* offerSecondFactor(made.id, "SECRET");
     yield* insert("session", {
       ...{ token_hash: "kept", user_id: made.id, account_id: 1, generation: "", second_factor: true },
@@ -137,7 +140,7 @@ async function makeOwned({ hub, people }: Awaited<ReturnType<Awaited<ReturnType<
 /** What is left of it. */
 async function leftOf({ people }: { people: HubStore["people"] }, id: number) {
   const rowsIn = (table: string) => row(`SELECT COUNT(*) AS rows FROM ${table} WHERE user_id = ?`, id);
-  const tables = ["api_token", "external_identity", "session"];
+  const tables = ["api_token", "external_identity", "session", "sign_on_confirmation"];
   const counted = await people.change(function* () {
     const counts: number[] = [];
     for (const table of tables) counts.push(Number((yield* rowsIn(table))?.["rows"]));
@@ -158,14 +161,14 @@ test.each(["root", "Root"])("an entry is no user whom people made (%s); adopt en
   );
   const before = await start();
   expect(await before.signIn(username, "of-the-owner")).toBe(200);
-  expect((await leftOf(before, id)).counted).toEqual([1, 1, 1]);
+  expect((await leftOf(before, id)).counted).toEqual([1, 1, 1, 1]);
 
   const adopted = await start({ ...ROOT, adopt: true });
   expect([await adopted.signIn("root", "of-the-owner"), await adopted.signIn("root", "root-password")]).toEqual([
     401, 200,
   ]);
   const { counted, user } = await leftOf(adopted, id);
-  expect(counted).toEqual([0, 0, 0]);
+  expect(counted).toEqual([0, 0, 0, 0]);
   expect(user).toMatchObject({
     ...{ id, username: "root", email: null, totp: null, origin: "configuration", state: "Active" },
     memberships: [{ accountId: 2, roles: ["Admin"] }],
@@ -210,7 +213,7 @@ test("an entry that comes back, or leads further, has nothing of the one who use
   };
   const ofOwner = await hashPassword("of-the-owner", hashCost);
   const expectNew = async (started: typeof first) => {
-    expect(await leftOf(started, id)).toMatchObject({ counted: [0, 0, 0], user: { email: null, state: "Active" } });
+    expect(await leftOf(started, id)).toMatchObject({ counted: [0, 0, 0, 0], user: { email: null, state: "Active" } });
     const passwords = ["of-the-owner", "ada-password"].map((password) => started.signIn("ada", password));
     expect(await Promise.all(passwords)).toEqual([401, 200]);
   };

@@ -179,14 +179,20 @@ class AlarmService implements Alarms {
   async #sweepWhenDue(): Promise<void> {
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs - this.#sweepMs < SWEEP_MS) return;
-    await this.#evaluation.sweep();
+    // What is noted meanwhile may make the next one due.
     this.#sweepMs = nowMs;
+    try {
+      await this.#evaluation.sweep();
+    } catch (thrown) {
+      this.#sweepMs = Number.NEGATIVE_INFINITY;
+      throw thrown;
+    }
   }
 
-  #note(points: TouchedPoints): void {
+  #note(points: TouchedPoints | "unknown"): void {
     this.#waitsSinceMs ??= this.#parts.clock.monotonicMs();
-    this.#touched.push(points);
-    if (this.#touched.length > TOUCHED_MAX) {
+    if (points !== "unknown") this.#touched.push(points);
+    if (points === "unknown" || this.#touched.length > TOUCHED_MAX) {
       this.#touched = [];
       this.#sweepMs = Number.NEGATIVE_INFINITY;
     }

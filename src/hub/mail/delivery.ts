@@ -25,6 +25,8 @@ interface DeliveryParts {
 
 /** For one mail, whatever the server does. */
 const SEND_MS = 45_000;
+/** Then the server has a rest. */
+const REFUSED_MAX = 10;
 /** A mail that a hub took and did not finish, since it was killed, is taken again after this time. */
 const LEASE_MS = 60_000;
 const IDLE_MS = 60_000;
@@ -37,6 +39,8 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
   const nap = createNap(clock, closing.signal);
   /** Failures of the server since it last took a mail. */
   let failures = 0;
+  /** Mails refused one after another, each for itself: the server may mean all of them. */
+  let refusedInTurn = 0;
   /** Of the last mail. */
   let account = 0;
   const nowMs = () => clock.now().epochMilliseconds;
@@ -72,6 +76,7 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
       const file = await carrier.carry(mail, AbortSignal.any([AbortSignal.timeout(SEND_MS), closing.signal]));
       await mails.sent(mail.id, nowMs());
       failures = 0;
+      refusedInTurn = 0;
       if (file === null) log.info(facts, "a mail was sent");
       else log.warn({ ...facts, file }, "a mail was written to the outbox folder, since `mail.smtp` is not set");
     } catch (thrown) {
@@ -88,7 +93,8 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
     }
     log.warn(facts, "a mail could not be sent; it is tried again");
     await mails.failed(mail.id, words, nowMs() + waitAfter(mail.attempts));
-    if (isOfOneMail) return;
+    refusedInTurn += 1;
+    if (isOfOneMail && refusedInTurn % REFUSED_MAX !== 0) return;
     // The other mails would fail alike.
     await clock.sleep(waitAfter(failures), closing.signal);
     failures += 1;

@@ -136,7 +136,8 @@ async function senderOf(
   const record = await files.one(accountId, fileId);
   if (record === null) return "the file was removed";
   // Another user may have the name by now.
-  const user = record.createdById === null ? null : await people.entrant(record.createdById);
+  if (record.createdById === null) return "it is not known which user sent it: send it again";
+  const user = await people.entrant(record.createdById);
   if (user !== null && hasRight(user, accountId, "structure")) {
     const { id, username, memberships } = user;
     return { id, username, memberships };

@@ -46,8 +46,8 @@ export type FromWorker =
       readonly seqs: readonly number[];
       readonly readings: AppliedReadings;
       readonly effects: IngestReport;
-      /** Null where points are not watched. */
-      readonly touched: TouchedPoints | null;
+      /** Null: none was written; "unknown" for a group that began when points were not watched. */
+      readonly touched: TouchedPoints | "unknown" | null;
     }
   | { readonly type: "trouble"; readonly message: string; readonly isFullDisk: boolean }
   | { readonly type: "not packed"; readonly message: string }
@@ -64,14 +64,17 @@ export interface AppliedReadings {
   readonly discarded: number;
 }
 
-type OnTouched = (touched: TouchedPoints) => void;
+type OnTouched = (touched: TouchedPoints | "unknown") => void;
 
 export interface Ingestion {
   /** Called when an operation waits in the queue. */
   wake(): void;
   /** Called when a failed operation waits again. */
   again(): void;
-  /** Calls `onTouched` from now on after each group of operations; null: points are not watched. */
+  /**
+   * Calls `onTouched` from now on after each group of operations that wrote points, or may have since it began before;
+   * null: points are not watched.
+   */
   watch(onTouched: OnTouched | null): void;
   /** Completes the current operation first. */
   close(): Promise<void>;

@@ -29,6 +29,8 @@ const store = await openIngestStore(storeOptions, retention, systemClock);
 const report = (message: FromWorker) => port.postMessage(message);
 const columns = new ReadingColumns(GROUP.readings);
 const touched = new Touched();
+/** Whether the group that is applied began while points were watched. */
+let isNoted = false;
 const isStopping = () => Atomics.load(words, STOP) === 1;
 
 /** Returns at once when the thread was woken since `wakes` were counted. */
@@ -105,14 +107,15 @@ async function applyGroup(group: readonly QueuedOperation[]): Promise<void> {
     seqs: group.map(({ seq }) => seq),
     readings: readingsOf(outcomes),
     effects,
-    touched: touched.report(),
+    touched: isNoted ? touched.report() : "unknown",
   });
 }
 
 /** Costs nothing where points are not watched. The work may be repeated: what an earlier attempt wrote is forgotten. */
 function noting(transaction: IngestTransaction): IngestTransaction {
   touched.clear();
-  if (Atomics.load(words, WATCHED) === 0) return transaction;
+  isNoted = Atomics.load(words, WATCHED) !== 0;
+  if (!isNoted) return transaction;
   return {
     findVariable: transaction.findVariable,
     written: transaction.written,

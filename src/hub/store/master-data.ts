@@ -101,9 +101,10 @@ const PART_ROWS = 1_000;
 export function createMasterDataStore(database: Database): MasterDataStore {
   const { dialect } = database;
   return {
-    apply: (accountId, key, keys, judge, atMs) =>
-      database.write(function* (): Steps<KeptReport> {
-        yield* dialect.holdLane(accountId);
+    apply(accountId, key, keys, judge, atMs) {
+      const isKept = key.run !== null;
+      const applied = function* (): Steps<KeptReport> {
+        if (isKept) yield* dialect.holdLane(accountId);
         const before = yield* reportOfRun(accountId, key);
         if (before !== null) return before;
         const judgement = judge(yield* findStructure(database, accountId, keys));
@@ -117,10 +118,13 @@ export function createMasterDataStore(database: Database): MasterDataStore {
               };
         const items = judgement.report(created);
         const report = { ...factsOf(judgement, items), fileName: key.fileName, createdMs: atMs, items };
-        if (key.run !== null) yield* keepReport(accountId, key, report);
+        if (isKept) yield* keepReport(accountId, key, report);
         yield* reportEvent(accountId, key, report);
         return report;
-      }),
+      };
+      // A dry run of a person changes nothing, and holds no writer back.
+      return isKept ? database.write(applied) : database.snapshot(applied);
+    },
   };
 }
 

@@ -145,6 +145,7 @@ export function* endOpenings(id: number): Steps<void> {
   yield* endPasswordLinks(id);
   yield* change("DELETE FROM api_token WHERE user_id = ?", id);
   yield* change("DELETE FROM session WHERE user_id = ? OR impersonator_id = ?", id, id);
+  yield* change("DELETE FROM sign_on_confirmation WHERE user_id = ?", id);
 }
 
 export function* endIdentities(id: number): Steps<void> {

@@ -1,4 +1,7 @@
-/** Statements that may take long, in threads with connections of their own, which end with the time of a statement. */
+/**
+ * Statements that may take long, in threads with connections of their own. A thread is ended with the time of its
+ * statement, as soon as that calls a function of this program, as tests of texts do for each row.
+ */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
 import { besideModule } from "../../../support/threads/beside.ts";
