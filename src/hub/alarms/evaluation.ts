@@ -8,6 +8,7 @@ import type { TouchedPoints } from "../push/touched.ts";
 import type { HubStore } from "../store/store.ts";
 import { type Found, record } from "./changes.ts";
 import { type AlarmPoint, leavesState } from "./conditions.ts";
+import { costOfPoint } from "./expression.ts";
 import { isFilled, isFresh, judgeMoment, type MomentFacts, nextMoment, readMoments } from "./moments.ts";
 import { changedPauses, repeatedPauses, setPauses, withRepeats } from "./pauses.ts";
 import { progressed } from "./progress.ts";
@@ -33,7 +34,7 @@ export interface EvaluationParts {
 const VARIABLES = 100;
 /** Points of a variable that one statement reads. */
 const POINTS = 500;
-/** Points that are judged before the event loop serves others. */
+/** Points without an expression that are judged before the event loop serves others. */
 const JUDGED = 10_000;
 /** Watermarks of one transaction. */
 const KEPT = 500;
@@ -209,7 +210,7 @@ export class AlarmEvaluation {
           const points = heads[index] ?? [];
           if (isRemoved(watched, points, points.length < POINTS)) removed.push(watched);
           else found.push(...foundIn(watched, points, nowMs));
-          judged += points.length;
+          judged += points.length * costOfPoint(watched.rule.condition);
           if (judged < JUDGED) continue;
           judged = 0;
           await breath();

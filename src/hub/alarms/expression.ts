@@ -23,6 +23,13 @@ function computed(evaluation: Evaluation, term: Term): Pick<Series, "atMs" | "va
   }
 }
 
+const CHARACTERS_OF_ONE = 20;
+
+/** How many points without an expression take as long as one with it. */
+export function costOfPoint({ expression = "" }: Pick<AlarmCondition, "expression">): number {
+  return 1 + expression.length / CHARACTERS_OF_ONE;
+}
+
 /** Throws a 400 that says where the expression is wrong. */
 export async function requireExpression(formula: string): Promise<void> {
   const { faults, reach } = await readExpression(formula, [{ name: ALIAS, kind: "variable" }]);

@@ -7,7 +7,7 @@ import { invalidField } from "../http/problems.ts";
 import type { VariableFacts } from "../store/store.ts";
 import { isoOfMs } from "../time.ts";
 import type { AlarmPoint } from "./conditions.ts";
-import { type Compiled, expressionOf } from "./expression.ts";
+import { type Compiled, costOfPoint, expressionOf } from "./expression.ts";
 import { shownUntil } from "./moments.ts";
 import { progressed, type Rule, type Standing, type StateChange } from "./progress.ts";
 import { isOfPoints, ruleOf } from "./rule.ts";
@@ -18,7 +18,7 @@ import { selectedVariables } from "./selection.ts";
 const VARIABLES_MAX = 1_000;
 const POINTS_MAX = 2_000_000;
 const CHANGES_MAX = 10_000;
-/** Points that are judged before the event loop serves others. */
+/** Points without an expression that are judged before the event loop serves others. */
 const SLICE = 10_000;
 const MINUTE_MS = 60_000;
 
@@ -41,6 +41,7 @@ export async function tried(
   if (period.fromMs >= period.toMs) throw invalidField("from", "is not before to");
   const variables = await selectedVariables(store, accountId, selection, nowMs);
   const changes: AlarmTest["changes"] = [];
+  const slice = Math.ceil(SLICE / costOfPoint(condition));
   let points = 0;
   let tested = 0;
   for (const variable of variables.slice(0, VARIABLES_MAX)) {
@@ -52,8 +53,8 @@ export async function tried(
       fromMs: period.fromMs,
       lastMs: period.toMs - 1,
     })) {
-      for (let at = 0; at < chunk.length; at += SLICE) {
-        trial.take(chunk.slice(at, at + SLICE));
+      for (let at = 0; at < chunk.length; at += slice) {
+        trial.take(chunk.slice(at, at + slice));
         await new Promise((resolve) => setImmediate(resolve));
       }
       points += chunk.length;
