@@ -118,7 +118,7 @@ async function storedWrites(
 }
 
 /** Ways that are shown step by step; further writes are found, and say so in short. */
-const SHOWN = 100;
+const SHOWN = 5;
 
 /**
  * The writes into a variable that their own template watches, or from which their watched variable follows; with the
@@ -161,12 +161,14 @@ export function feedbackOf(
 function wayBack({ watchedId, targetId }: StateWrite, steps: ReadonlyMap<number, readonly Step[]>): string {
   const before = new Map<number, { readonly from: number; readonly words: string }>();
   const waiting = [targetId];
-  for (let at = waiting.shift(); at !== undefined && !before.has(watchedId); at = waiting.shift())
+  for (const at of waiting) {
+    if (before.has(watchedId)) break;
     for (const { to, words } of steps.get(at) ?? []) {
       if (before.has(to)) continue;
       before.set(to, { from: at, words });
       waiting.push(to);
     }
+  }
   let way = `${watchedId}, which it watches`;
   for (let at: number | undefined = watchedId; at !== undefined && at !== targetId; ) {
     const step = before.get(at);

@@ -23,6 +23,8 @@ interface WantedPause {
 
 /** So many changes in a row at one date are no correction: something writes the point after each of them. */
 const REPEATS_MAX = 20;
+/** Pauses of one transaction. */
+const PAUSES = 500;
 /** Another hub, or a person, may change the row between a read and the pause. */
 const ATTEMPTS = 3;
 
@@ -82,8 +84,22 @@ function feedbackPause(way: string, atMs: number): StoredPause {
   return { cause: "Feedback", words, atMs };
 }
 
-/** Of one account. Returns the alarms that are as wanted by now. */
+/** Of one account, in parts between which others have their turn. Returns the alarms that are as wanted by now. */
 export async function setPauses(
+  parts: PauseParts,
+  accountId: number,
+  wanted: readonly WantedPause[],
+  nowMs: number,
+): Promise<readonly Watched[]> {
+  const done: Watched[] = [];
+  for (let at = 0; at < wanted.length; at += PAUSES) {
+    done.push(...(await setSome(parts, accountId, wanted.slice(at, at + PAUSES), nowMs)));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return done;
+}
+
+async function setSome(
   parts: PauseParts,
   accountId: number,
   wanted: readonly WantedPause[],

@@ -102,6 +102,7 @@ class AlarmService implements Alarms {
   async close(): Promise<void> {
     this.#parts.ingestion.watch(null);
     this.#closing.abort();
+    this.#evaluation.watched.end();
     await this.#loop;
     answer(this.#waiting);
     await this.#evaluation
@@ -153,7 +154,8 @@ class AlarmService implements Alarms {
     }
     if (this.#touched.length === 0) this.#waitsSinceMs = null;
     const next = await this.#evaluation.tick();
-    return this.#sendDigests(next);
+    const later = await this.#sendDigests(next);
+    return this.#evaluation.watched.isPartial ? this.#parts.clock.now().epochMilliseconds : later;
   }
 
   /** Returns when the next of a moment and the digests comes. */

@@ -32,15 +32,27 @@ const ROWS = 1_000;
 const RESELECT_MS = 3_600_000;
 const NEWEST = { order: "DESC", page: { offset: 0, limit: 1 }, view: { kind: "latest" }, labels: false } as const;
 
+/** One account selects so long, before the others have their turn. */
+const SLICE_MS = 1_000;
+
 interface Known {
   readonly version: number;
   readonly readMs: number;
+}
+
+/** A selection that took longer than its slice. */
+interface Begun extends Known {
+  /** The last template whose variables are selected. */
+  readonly templateId: number;
 }
 
 export class WatchedAlarms {
   readonly #store: HubStore;
   readonly #log: Logger;
   readonly #mostOf: (accountId: number) => number;
+  readonly #sliceMs: number;
+  readonly #begun = new Map<number, Begun>();
+  #isEnding = false;
   readonly #accounts = new Map<number, Known>();
   readonly #byId = new Map<number, Watched>();
   #byVariable = new Map<number, Watched[]>();
@@ -48,8 +60,14 @@ export class WatchedAlarms {
   readonly unjudged = new Set<number>();
 
   /** `mostOf`: how many alarms an account may have. */
-  constructor(store: HubStore, log: Logger, mostOf: (accountId: number) => number = () => Number.POSITIVE_INFINITY) {
+  constructor(
+    store: HubStore,
+    log: Logger,
+    mostOf: (accountId: number) => number = () => Number.POSITIVE_INFINITY,
+    sliceMs = SLICE_MS,
+  ) {
     this.#mostOf = mostOf;
+    this.#sliceMs = sliceMs;
     this.#store = store;
     this.#log = log;
   }
@@ -60,6 +78,16 @@ export class WatchedAlarms {
 
   get size(): number {
     return this.#byId.size;
+  }
+
+  /** The selections of an account continue with the next refresh. */
+  get isPartial(): boolean {
+    return this.#begun.size > 0 && !this.#isEnding;
+  }
+
+  /** A refresh selects no more. */
+  end(): void {
+    this.#isEnding = true;
   }
 
   of(variableId: number): readonly Watched[] {
@@ -82,27 +110,48 @@ export class WatchedAlarms {
     for (const accountId of [...this.#accounts.keys()]) if (!versions.has(accountId)) this.#forget(accountId);
     for (const [accountId, version] of versions) {
       const known = this.#accounts.get(accountId);
-      const isOld = known === undefined || known.version !== version || nowMs - known.readMs >= RESELECT_MS;
-      if (isOld) await this.#select(accountId, nowMs);
+      const isOld =
+        known === undefined ||
+        known.version !== version ||
+        nowMs - known.readMs >= RESELECT_MS ||
+        this.#begun.has(accountId);
+      if (isOld) await this.#selectMore(accountId, { version, readMs: nowMs });
       if (isOld || force) fresh.push(...(await this.#read(accountId)));
       if (isOld || force) this.unjudged.add(accountId);
-      if (isOld) this.#accounts.set(accountId, { version, readMs: nowMs });
     }
     return fresh;
   }
 
+  /** For one slice. A change that comes meanwhile has all selected once more. */
+  async #selectMore(accountId: number, now: Known): Promise<void> {
+    const begun = this.#begun.get(accountId) ?? { ...now, templateId: 0 };
+    const templateId = await this.#select(accountId, begun.templateId, now.readMs);
+    if (templateId !== null) {
+      this.#begun.set(accountId, { ...begun, templateId });
+      return;
+    }
+    this.#begun.delete(accountId);
+    this.#accounts.set(accountId, { version: begun.version, readMs: begun.readMs });
+  }
+
   #forget(accountId: number): void {
     this.#accounts.delete(accountId);
+    this.#begun.delete(accountId);
     this.unjudged.delete(accountId);
     for (const [id, { stored }] of this.#byId) if (stored.accountId === accountId) this.#byId.delete(id);
     this.#index();
   }
 
-  /** Adds and removes rows, so that they are those that the templates select. */
-  async #select(accountId: number, nowMs: number): Promise<void> {
+  /**
+   * Adds and removes rows, so that they are those that the templates after this one select. Returns the last of them
+   * where the slice has ended; null: all are selected.
+   */
+  async #select(accountId: number, afterTemplate: number, nowMs: number): Promise<number | null> {
     const { evaluation } = this.#store.alarms;
     const rows = Map.groupBy(await this.#rows(accountId), ({ templateId }) => templateId);
-    for (const template of await evaluation.templates(accountId)) {
+    const templates = (await evaluation.templates(accountId)).filter(({ id }) => id > afterTemplate);
+    const endMs = performance.now() + this.#sliceMs;
+    for (const [nth, template] of templates.toSorted((one, other) => one.id - other.id).entries()) {
       const { selection, condition } = template.body;
       const own = rows.get(template.id) ?? [];
       try {
@@ -128,7 +177,9 @@ export class WatchedAlarms {
         const facts = { template: template.id, account: accountId, cause: wordsOf(thrown) };
         this.#log.warn(facts, "the variables of an alarm template could not be selected; its alarms stay as they are");
       }
+      if (nth < templates.length - 1 && (this.#isEnding || performance.now() >= endMs)) return template.id;
     }
+    return null;
   }
 
   async #bring(

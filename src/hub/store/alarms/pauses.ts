@@ -3,10 +3,10 @@
  * several hubs one makes it. States that a paused alarm has still to push to a variable are dropped.
  */
 import type { AlarmPause } from "../../../wire/index.ts";
-import { change, type Database, rows, type Steps } from "../database.ts";
+import { change, type Database, rows, type Steps, type StoreDialect } from "../database.ts";
 import { addEvents, type NewEvent } from "../events/events.ts";
 import { type AlarmMail, queueAlarmMails } from "./digests.ts";
-import { addDispatch } from "./dispatches.ts";
+import { addDispatch, type NewDispatch } from "./dispatches.ts";
 import type { Notices } from "./evaluation.ts";
 import type { StoredAlarm } from "./records.ts";
 
@@ -72,6 +72,8 @@ export function createAlarmPauseStore(database: Database): AlarmPauseStore {
         const written = new Set<number>();
         const events: NewEvent[] = [];
         const mails: AlarmMail[] = [];
+        const paused = new Map<number, Set<number>>();
+        const dispatches: NewDispatch[] = [];
         // In one order, so that no two hubs wait for each other.
         for (const { alarm, pause, notices } of steps.toSorted((one, other) => one.alarm.id - other.alarm.id)) {
           const sql = `UPDATE alarm SET pause_cause = ?, pause_words = ?, paused_ms = ?, watermark_ms = ?, memory = ?,
@@ -80,18 +82,27 @@ export function createAlarmPauseStore(database: Database): AlarmPauseStore {
           const kept = [alarm.watermarkMs, JSON.stringify(alarm.memory)];
           if ((yield* change(sql, cause, words, atMs, ...kept, alarm.id, alarm.revision)) === 0) continue;
           written.add(alarm.id);
-          if (pause !== null)
-            yield* change(
-              "DELETE FROM alarm_dispatch WHERE account_id = ? AND kind = 'variable' AND target LIKE ?",
-              ...[alarm.accountId, `alarm-${alarm.id}-%`],
-            );
-          for (const dispatch of notices.dispatches) yield* addDispatch(dispatch);
+          if (pause !== null) paused.getOrInsert(alarm.accountId, new Set()).add(alarm.id);
+          dispatches.push(...notices.dispatches);
           events.push(...notices.events);
           mails.push(...notices.mails);
         }
+        for (const [accountId, ids] of paused) yield* dropPushes(dialect, accountId, ids);
+        for (const dispatch of dispatches) yield* addDispatch(dispatch);
         yield* queueAlarmMails(mails, mailsAnHour);
         yield* addEvents(events);
         return steps.map(({ alarm }) => written.has(alarm.id));
       }),
   };
+}
+
+/** States that these alarms have still to push. */
+function* dropPushes({ among }: StoreDialect, accountId: number, alarmIds: ReadonlySet<number>): Steps<void> {
+  const waiting = yield* rows(
+    "SELECT id, target FROM alarm_dispatch WHERE account_id = ? AND kind = 'variable'",
+    accountId,
+  );
+  const own = waiting.filter(({ target }) => alarmIds.has(Number(/^alarm-(\d+)-/.exec(String(target))?.[1])));
+  const ids = own.map(({ id }) => Number(id));
+  if (ids.length > 0) yield* change(`DELETE FROM alarm_dispatch WHERE ${among("id")}`, ids);
 }
