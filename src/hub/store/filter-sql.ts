@@ -16,6 +16,8 @@ export interface SqlDialect {
   among(column: string): string;
   /** An item of FROM: the texts of a JSON array, as `held.value`. */
   labels(column: string): string;
+  /** A test of a filter, in a form that ends with the time of its statement. */
+  tested(test: string): string;
   /** A text without regard to case, compared by code points. */
   folded(text: string): string;
   /** SQL that tests a text, folded, by its one parameter: a pattern of LIKE, in which `\\` escapes. */
@@ -71,11 +73,11 @@ export function conditionOf(node: FilterNode, of: FilterEntity, dialect: SqlDial
       return { sql: `NOT ${sql}`, values };
     }
     case "empty":
-      return related(node.field, of, emptyTest(node.field, dialect));
+      return related(node.field, of, emptyTest(node.field, dialect), dialect);
     case "within":
-      return related(node.field, of, withinTest(node, dialect));
+      return related(node.field, of, withinTest(node, dialect), dialect);
     case "compare":
-      return related(node.field, of, comparison(node.field, node.operator, node.value, dialect));
+      return related(node.field, of, comparison(node.field, node.operator, node.value, dialect), dialect);
   }
 }
 
@@ -89,10 +91,10 @@ function joined(parts: readonly Condition[], word: "AND" | "OR"): string {
   return `(${joined(parts.slice(0, half), word)} ${word} ${joined(parts.slice(half), word)})`;
 }
 
-function related(field: FilterField, of: FilterEntity, test: Condition): Condition {
+function related(field: FilterField, of: FilterEntity, test: Condition, { tested }: SqlDialect): Condition {
   const { entity } = field;
   // Without a value a test is false and its negation true, never SQL's NULL.
-  const sql = `coalesce((${test.sql}), false)`;
+  const sql = tested(`coalesce((${test.sql}), false)`);
   const { values } = test;
   if (entity === of) return { sql, values };
   return { sql: `EXISTS (SELECT 1 FROM ${RELATED[of][entity]} AND ${sql})`, values };

@@ -37,6 +37,7 @@ export const POSTGRES: StoreDialect = {
   among: (column) => `${column} = ANY (?)`,
   labels: (column) => `json_array_elements_text(${column}) AS held(value)`,
   folded,
+  tested: (test) => test,
   like: (text) => `${folded(text)} LIKE ? ESCAPE '\\'`,
   formText: (json) => form(json, textOf("value")),
   formNumber: (json) => form(json, numberOf("value")),

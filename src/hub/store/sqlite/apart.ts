@@ -1,6 +1,6 @@
 /**
  * Statements that may take long, in threads with connections of their own. A thread is ended with the time of its
- * statement, as soon as that calls a function of this program, as tests of texts do for each row.
+ * statement, as soon as that calls a function of this program, as each test of a filter does for each row.
  */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
@@ -27,6 +27,7 @@ export interface Apart {
 export function createApart(path: string, limitMs: number): Apart {
   const turns = new FairQueue<number>(THREADS, { ofOne: 1 });
   let pool: Piscina<Statement, unknown> | null = null;
+  let isClosed = false;
   const start = () => {
     const thread: ApartThread = { path };
     return new Piscina<Statement, unknown>({
@@ -41,6 +42,8 @@ export function createApart(path: string, limitMs: number): Apart {
     });
   };
   const answer = async (statement: Statement) => {
+    // A pool that was ended would start again, on a store that is closed.
+    if (isClosed) throw new Error("the store is closed");
     pool ??= start();
     const signal = AbortSignal.timeout(limitMs);
     try {
@@ -57,6 +60,9 @@ export function createApart(path: string, limitMs: number): Apart {
         while (next.done !== true) next = steps.next(await answer(next.value));
         return next.value;
       }),
-    close: async () => await pool?.destroy(),
+    async close() {
+      isClosed = true;
+      await pool?.destroy();
+    },
   };
 }
