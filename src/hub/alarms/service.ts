@@ -181,7 +181,7 @@ class AlarmService implements Alarms {
   async #sweepWhenDue(): Promise<void> {
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs - this.#sweepMs < SWEEP_MS) return;
-    // What is noted meanwhile may make the next one due.
+    // Points that are noted meanwhile may make the next one due.
     this.#sweepMs = nowMs;
     try {
       await this.#evaluation.sweep();

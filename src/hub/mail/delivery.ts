@@ -37,12 +37,8 @@ const KEEP_MS = 30 * 86_400_000;
 export function startDelivery({ mails, carrier, options, log, clock }: DeliveryParts): MailDelivery {
   const closing = new AbortController();
   const nap = createNap(clock, closing.signal);
-  /** Failures of the server since it last took a mail. */
-  let failures = 0;
-  /** Mails refused one after another, each for itself: the server may mean all of them. */
-  let refusedInTurn = 0;
-  /** Of the last mail. */
-  let account = 0;
+  /** Failures since the server last took a mail, mails that it refused since, each for itself, and the last account. */
+  const since = { failures: 0, refused: 0, account: 0 };
   const nowMs = () => clock.now().epochMilliseconds;
   const purge = purgeOf(mails, clock);
   const waitAfter = (attempts: number) => growingWait(options, attempts);
@@ -52,8 +48,8 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
       nap.begin();
       try {
         await purge();
-        const mail = await mails.take(account, nowMs(), nowMs() + LEASE_MS);
-        account = mail?.accountId ?? 0;
+        const mail = await mails.take(since.account, nowMs(), nowMs() + LEASE_MS);
+        since.account = mail?.accountId ?? 0;
         if (mail === null) await rest();
         else await deliver(mail);
       } catch (thrown) {
@@ -75,8 +71,7 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
     try {
       const file = await carrier.carry(mail, AbortSignal.any([AbortSignal.timeout(SEND_MS), closing.signal]));
       await mails.sent(mail.id, nowMs());
-      failures = 0;
-      refusedInTurn = 0;
+      Object.assign(since, { failures: 0, refused: 0 });
       if (file === null) log.info(facts, "a mail was sent");
       else log.warn({ ...facts, file }, "a mail was written to the outbox folder, since `mail.smtp` is not set");
     } catch (thrown) {
@@ -93,11 +88,11 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
     }
     log.warn(facts, "a mail could not be sent; it is tried again");
     await mails.failed(mail.id, words, nowMs() + waitAfter(mail.attempts));
-    refusedInTurn += 1;
-    if (isOfOneMail && refusedInTurn % REFUSED_MAX !== 0) return;
+    since.refused += 1;
+    if (isOfOneMail && since.refused % REFUSED_MAX !== 0) return;
     // The other mails would fail alike.
-    await clock.sleep(waitAfter(failures), closing.signal);
-    failures += 1;
+    await clock.sleep(waitAfter(since.failures), closing.signal);
+    since.failures += 1;
   };
 
   const running = run();

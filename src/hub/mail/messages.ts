@@ -65,7 +65,7 @@ export function resetMessage({ username, link, expiresMs }: ResetFacts): MailCon
 
 interface ConfirmationFacts {
   readonly username: string;
-  /** What the sign-in page calls the provider. */
+  /** Its name on the sign-in page. */
   readonly provider: string;
   readonly link: string;
   readonly expiresMs: number;

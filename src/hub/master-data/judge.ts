@@ -45,7 +45,7 @@ interface JudgedAt {
   readonly sender: Sender;
   readonly accountId: number;
   readonly atMs: number;
-  /** What the account may have. */
+  /** Entities that the account may have. */
   readonly limits: Readonly<Record<StructureEntity, number>>;
 }
 

@@ -15,7 +15,7 @@ afterAll(() => hub.close());
 const { variable, templateOf, alarmOf } = alarmsOf(() => hub);
 const TEMPLATES = 5;
 
-test("an account with many templates selects for a slice at each turn, and another one is served in the first", async () => {
+test("an account with many templates selects a slice a turn, and another one is served in the first", async () => {
   const id = await variable();
   for (let nth = 0; nth < TEMPLATES; nth += 1) await alarmOf(await templateOf(id));
   const second = { as: "second", account: 2 };

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const { variable, templateOf, alarmOf } = alarmsOf(() => hub);
 
-test("a group that ends unwatched has all watched variables looked at again, also while they are looked at", async () => {
+test("a group that ends unwatched has all watched variables looked at again, also meanwhile", async () => {
   await alarmOf(await templateOf(await variable()));
   const note: { told: Parameters<Parameters<typeof startAlarms>[0]["ingestion"]["watch"]>[0] } = { told: null };
   let looks = 0;
