@@ -1,5 +1,5 @@
 /** An alarm with a long expression gives others their turn as often as its points take time. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { startTestHub, type TestHub } from "../fixture.ts";
 import { alarmsOf } from "./scene.ts";
 
@@ -13,21 +13,18 @@ const { variable } = alarmsOf(() => hub);
 const POINTS = 10_000;
 const LONG = `${Array.from({ length: 160 }, () => "sqrt(exp(log(value+1)))").join("+")} > 0`;
 
-/** How often others had their turn while a template was tested. */
+/** How often the hub waited for the turn of others while a template was tested. */
 async function turnsOf(id: number, expression: string): Promise<number> {
   const condition = { kind: "Expression", expression };
   const template = { name: "T", severity: "Warning", selection: { variableIds: [id] }, condition };
-  let turns = 0;
-  let next: NodeJS.Immediate;
-  const count = () => {
-    turns += 1;
-    next = setImmediate(count);
-  };
-  next = setImmediate(count);
-  const answer = await hub.post("/alarms/template/test", { template, from: "2026-01-01T00:00:00Z" });
-  clearImmediate(next);
-  expect(answer).toMatchObject({ tested: 1, complete: true });
-  return turns;
+  const waits = vi.spyOn(globalThis, "setImmediate");
+  try {
+    const answer = await hub.post("/alarms/template/test", { template, from: "2026-01-01T00:00:00Z" });
+    expect(answer).toMatchObject({ tested: 1, complete: true });
+    return waits.mock.calls.length;
+  } finally {
+    waits.mockRestore();
+  }
 }
 
 test("a test of a template is interrupted the more often, the longer its expression is", async () => {
