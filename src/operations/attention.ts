@@ -128,7 +128,10 @@ export async function findOtherConcerns(sources: AttentionSources): Promise<Atte
   }
   for (const { service, words, hint } of sources.clocks())
     concerns.push({ key: `clock ${service}`, kind: "service", text: `${words}. ${hint}`, facts: { service } });
-  concerns.push(...(await notices(sources)), ...triggerConcerns(await sources.triggers()));
+  concerns.push(
+    ...(await ofOwnDrops(sources, noticeConcerns(await sources.notices()))),
+    ...triggerConcerns(await sources.triggers()),
+  );
   for (const { pause, words } of sources.pauses()) {
     const { kind, name, at } = pause;
     concerns.push({ key: `paused ${kind} ${name}`, kind: "paused", text: words, facts: { [kind]: name, since: at } });
@@ -146,22 +149,18 @@ export async function findOtherConcerns(sources: AttentionSources): Promise<Atte
 
 async function occupiedPaths(sources: AttentionSources): Promise<readonly Concern[]> {
   const files = await sources.ledger.finishedFiles.occupied();
-  if (files.length === 0) return [];
-  const own = await ownDrops(sources);
-  return files
-    .filter(({ drop }) => own(drop))
-    .map((file) => {
-      const { drop, path, place, runId } = file;
-      const facts = { drop, file: path, place, run: runId, since: file.occupiedSince };
-      return { key: `occupied ${drop} ${place}`, kind: "occupied", text: occupiedWords(file), facts };
-    });
+  const concerns = files.map((file): Concern => {
+    const { drop, path, place, runId } = file;
+    const facts = { drop, file: path, place, run: runId, since: file.occupiedSince };
+    return { key: `occupied ${drop} ${place}`, kind: "occupied", text: occupiedWords(file), facts };
+  });
+  return ofOwnDrops(sources, concerns);
 }
 
-async function notices(sources: AttentionSources): Promise<readonly Concern[]> {
-  const found = await sources.notices();
-  if (found.length === 0) return [];
+async function ofOwnDrops(sources: AttentionSources, concerns: readonly Concern[]): Promise<readonly Concern[]> {
+  if (concerns.length === 0) return [];
   const own = await ownDrops(sources);
-  return noticeConcerns(found.filter(({ drop }) => own(drop)));
+  return concerns.filter(({ facts }) => own(String(facts["drop"])));
 }
 
 async function restingRuns({ ledger, node }: AttentionSources): Promise<readonly Concern[]> {

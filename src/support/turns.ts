@@ -91,3 +91,8 @@ export class FairQueue<Caller> {
     }
   }
 }
+
+/** Others have their turn at the event loop. */
+export function breath(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

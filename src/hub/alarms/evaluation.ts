@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
+import { breath } from "../../support/turns.ts";
 import type { TouchedPoints } from "../push/touched.ts";
 import type { HubStore } from "../store/store.ts";
 import { type Found, record } from "./changes.ts";
@@ -293,5 +294,3 @@ function earliest(alarms: readonly Watched[]): number | null {
   const marks = alarms.map(({ stored }) => stored.watermarkMs);
   return marks.includes(null) ? null : Math.min(...marks.map((mark) => mark ?? 0));
 }
-
-const breath = () => new Promise<void>((resolve) => setImmediate(resolve));

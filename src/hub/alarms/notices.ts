@@ -57,7 +57,7 @@ export function noticesOf(notified: Notified, recordedMs: number): NoticesOf {
   };
 }
 
-/** Of the begin of a pause, or of its end (null), which is an event alone. */
+/** Notices of the begin of a pause, or of its end (null), which is an event alone. */
 export function pauseNotices(notified: Notified, pause: StoredPause | null, recordedMs: number): Notices {
   const { accountId, alarm, template, recipients } = notified;
   const facts = { templateId: template.id, cause: pause?.cause ?? null, reason: pause?.words ?? null };

@@ -1,5 +1,6 @@
 /** Alarms that rest until a person acts: those with feedback, and those that changed again and again at one date. */
 import type { Logger } from "../../support/log.ts";
+import { breath } from "../../support/turns.ts";
 import type { StoredPause } from "../store/alarms/pauses.ts";
 import type { HubStore } from "../store/store.ts";
 import { isoOfMs } from "../time.ts";
@@ -84,7 +85,7 @@ function feedbackPause(way: string, atMs: number): StoredPause {
   return { cause: "Feedback", words, atMs };
 }
 
-/** Of one account, in parts between which others have their turn. Returns the alarms that are as wanted by now. */
+/** Sets pauses of one account, in parts between which others have their turn. Returns the alarms that are as wanted. */
 export async function setPauses(
   parts: PauseParts,
   accountId: number,
@@ -94,7 +95,7 @@ export async function setPauses(
   const done: Watched[] = [];
   for (let at = 0; at < wanted.length; at += PAUSES) {
     done.push(...(await setSome(parts, accountId, wanted.slice(at, at + PAUSES), nowMs)));
-    await new Promise((resolve) => setImmediate(resolve));
+    await breath();
   }
   return done;
 }

@@ -75,7 +75,7 @@ const OPTIONS = {
   }),
 };
 
-/** Of one alarm. */
+/** Comments that one alarm takes. */
 const COMMENTS_MAX = 500;
 
 export async function alarmRoutes(app: FastifyInstance, context: HubContext): Promise<void> {

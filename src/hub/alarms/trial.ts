@@ -1,5 +1,6 @@
 /** A template over a past period, without any effect: `POST /alarms/template/test`. */
 import type { z } from "zod";
+import { breath } from "../../support/turns.ts";
 import { type AlarmTest, type alarmTestBody, ianaZone } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { boundMs } from "../data/query.ts";
@@ -55,7 +56,7 @@ export async function tried(
     })) {
       for (let at = 0; at < chunk.length; at += slice) {
         trial.take(chunk.slice(at, at + slice));
-        await new Promise((resolve) => setImmediate(resolve));
+        await breath();
       }
       points += chunk.length;
       if (points > POINTS_MAX) break;

@@ -1,6 +1,7 @@
 /** The alarms of all accounts in memory, and how they follow templates and structure. */
 import { wordsOf } from "../../support/errors.ts";
 import type { Logger } from "../../support/log.ts";
+import { breath } from "../../support/turns.ts";
 import { ianaZone } from "../../wire/index.ts";
 import type { NewAlarm } from "../store/alarms/evaluation.ts";
 import type { StoredAlarm, StoredTemplate } from "../store/alarms/records.ts";
@@ -32,7 +33,7 @@ const ROWS = 1_000;
 const RESELECT_MS = 3_600_000;
 const NEWEST = { order: "DESC", page: { offset: 0, limit: 1 }, view: { kind: "latest" }, labels: false } as const;
 
-/** One account selects so long, before the others have their turn. */
+/** Time that one account has to select, before the others have their turn. */
 const SLICE_MS = 1_000;
 
 interface Known {
@@ -151,7 +152,7 @@ export class WatchedAlarms {
     const rows = Map.groupBy(await this.#rows(accountId), ({ templateId }) => templateId);
     const templates = (await evaluation.templates(accountId)).filter(({ id }) => id > afterTemplate);
     const endMs = performance.now() + this.#sliceMs;
-    for (const [nth, template] of templates.toSorted((one, other) => one.id - other.id).entries()) {
+    for (const [nth, template] of templates.entries()) {
       const { selection, condition } = template.body;
       const own = rows.get(template.id) ?? [];
       try {
@@ -231,7 +232,7 @@ export class WatchedAlarms {
       part = await this.#store.alarms.evaluation.alarms(accountId, all.at(-1)?.id ?? 0, ROWS);
       all.push(...part);
       if (part.length < ROWS) return all;
-      await new Promise((resolve) => setImmediate(resolve));
+      await breath();
     }
   }
 

@@ -13,7 +13,7 @@ export interface NamedColumn {
   readonly source: string;
   readonly site: string;
   readonly serialNumber: string;
-  /** Of the column: a count has none. */
+  /** The symbol of the column's unit: a count has none. */
   readonly unit: string;
   /** Null: values as stored. */
   readonly aggregate: Aggregated | null;

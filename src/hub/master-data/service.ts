@@ -2,12 +2,11 @@
  * Applies stored files of master data, for the gateway inside the hub and for dry runs of people. The one who sent the
  * file needs the right to change structure, since a user who may only send files can give one any name.
  */
-import { fileURLToPath } from "node:url";
-import { Piscina } from "piscina";
+import type { Piscina } from "piscina";
 import type { Clock } from "../../support/clock.ts";
 import { RejectedError, TransientError } from "../../support/errors.ts";
 import { besideModule } from "../../support/threads/beside.ts";
-import { isOutOfMemory } from "../../support/threads/out-of-memory.ts";
+import { createWorkerPool, isOutOfMemory } from "../../support/threads/worker-pool.ts";
 import { FairQueue } from "../../support/turns.ts";
 import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "../../wire/index.ts";
 import { limitOf } from "../account-limits.ts";
@@ -115,17 +114,10 @@ function tooLarge(subject: string): RejectedError {
 }
 
 function startPool({ store }: Pick<HubOptions, "store">): Piscina<MasterDataJob, Processed> {
-  const thread: MasterDataThread = { store };
-  return new Piscina<MasterDataJob, Processed>({
-    filename: fileURLToPath(besideModule(import.meta.url, "worker")),
-    name: "perform",
-    minThreads: 0,
-    maxThreads: THREADS,
-    idleTimeout: IDLE_MS,
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MEGABYTES },
-    workerData: thread,
-    recordTiming: false,
-  });
+  const module = besideModule(import.meta.url, "worker");
+  const data: MasterDataThread = { store };
+  const facts = { module, threads: THREADS, idleMs: IDLE_MS, megabytes: MEMORY_MEGABYTES, data };
+  return createWorkerPool<MasterDataJob, Processed>(facts);
 }
 
 /** The sender of a file, or why the sender may not change structure. */

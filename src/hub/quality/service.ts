@@ -1,8 +1,8 @@
 /** Asks the threads that read and judge whole series, a few variables at a time; answers come in order. */
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
-import { Piscina } from "piscina";
+import type { Piscina } from "piscina";
 import { besideModule } from "../../support/threads/beside.ts";
+import { createWorkerPool } from "../../support/threads/worker-pool.ts";
 import type { HubOptions } from "../options.ts";
 import type { SeriesAnswer, SeriesJob } from "./job.ts";
 
@@ -30,17 +30,10 @@ export function createSeriesReports({ store }: Pick<HubOptions, "store">): Serie
   let pool: Piscina<SeriesJob, SeriesAnswer> | null = null;
   const threads = Math.max(1, Math.min(THREADS_MAX, availableParallelism() - 1));
   const start = () => {
-    const thread: SeriesThread = { store };
-    return new Piscina<SeriesJob, SeriesAnswer>({
-      filename: fileURLToPath(besideModule(import.meta.url, "worker")),
-      name: "perform",
-      minThreads: 0,
-      maxThreads: threads,
-      idleTimeout: IDLE_MS,
-      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MEGABYTES },
-      workerData: thread,
-      recordTiming: false,
-    });
+    const module = besideModule(import.meta.url, "worker");
+    const data: SeriesThread = { store };
+    const facts = { module, threads, idleMs: IDLE_MS, megabytes: MEMORY_MEGABYTES, data };
+    return createWorkerPool<SeriesJob, SeriesAnswer>(facts);
   };
   return {
     async *texts(job) {

@@ -89,10 +89,7 @@ export function* changeUser(id: number, { username, email, firstName, lastName }
     ...(firstName === undefined ? {} : { first_name: firstName }),
     ...(lastName === undefined ? {} : { last_name: lastName }),
   });
-  if (email !== undefined) {
-    yield* endPasswordLinks(id);
-    yield* change("DELETE FROM sign_on_confirmation WHERE user_id = ?", id);
-  }
+  if (email !== undefined) yield* endMailedLinks(id);
   return null;
 }
 
@@ -142,9 +139,14 @@ export function isPasswordForeign({ provenMs, passwordHash }: UserRecord): boole
  */
 export function* endOpenings(id: number): Steps<void> {
   yield* endTokens(id);
-  yield* endPasswordLinks(id);
+  yield* endMailedLinks(id);
   yield* change("DELETE FROM api_token WHERE user_id = ?", id);
   yield* change("DELETE FROM session WHERE user_id = ? OR impersonator_id = ?", id, id);
+}
+
+/** Links to a new password, and to the confirmation of a person of a provider. */
+function* endMailedLinks(id: number): Steps<void> {
+  yield* endPasswordLinks(id);
   yield* change("DELETE FROM sign_on_confirmation WHERE user_id = ?", id);
 }
 

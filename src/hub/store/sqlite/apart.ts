@@ -2,9 +2,9 @@
  * Statements that may take long, in threads with connections of their own. A thread is ended with the time of its
  * statement, as soon as that calls a function of this program, as each test of a filter does for each row.
  */
-import { fileURLToPath } from "node:url";
-import { Piscina } from "piscina";
+import type { Piscina } from "piscina";
 import { besideModule } from "../../../support/threads/beside.ts";
+import { createWorkerPool } from "../../../support/threads/worker-pool.ts";
 import { FairQueue } from "../../../support/turns.ts";
 import type { Statement, Steps } from "../database.ts";
 import { LongFilter } from "../filter.ts";
@@ -29,17 +29,10 @@ export function createApart(path: string, limitMs: number): Apart {
   let pool: Piscina<Statement, unknown> | null = null;
   let isClosed = false;
   const start = () => {
-    const thread: ApartThread = { path };
-    return new Piscina<Statement, unknown>({
-      filename: fileURLToPath(besideModule(import.meta.url, "apart-worker")),
-      name: "perform",
-      minThreads: 0,
-      maxThreads: THREADS,
-      idleTimeout: IDLE_MS,
-      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MEGABYTES },
-      workerData: thread,
-      recordTiming: false,
-    });
+    const module = besideModule(import.meta.url, "apart-worker");
+    const data: ApartThread = { path };
+    const facts = { module, threads: THREADS, idleMs: IDLE_MS, megabytes: MEMORY_MEGABYTES, data };
+    return createWorkerPool<Statement, unknown>(facts);
   };
   const answer = async (statement: Statement) => {
     // A pool that was ended would start again, on a store that is closed.

@@ -58,7 +58,7 @@ export class Evaluation {
     const leaves = new Map<Term | string, Aligned>();
     this.#findLeaves(term, leaves);
     const dates = datesOf([...leaves.values()].map(({ series }) => series));
-    // Of each leaf the points and the values, and the values of the result.
+    // Columns: of each leaf points and values, and those of the result.
     const bytes = dates.length * (leaves.size * 12 + 16);
     this.#hold(bytes);
     const points = new Map([...leaves].map(([key, leaf]) => [key, pointsAt(dates, leaf)]));

@@ -1,11 +1,10 @@
 /**
  * The engine of expressions: each runs in a thread of its own, since one over many rows takes minutes of a processor.
- * It ends with its time or its memory, and holds nothing back meanwhile.
+ * That thread ends with the time or the memory of its expression, and holds nothing back meanwhile.
  */
-import { fileURLToPath } from "node:url";
-import { Piscina } from "piscina";
+import type { Piscina } from "piscina";
 import { besideModule } from "../../../../support/threads/beside.ts";
-import { isOutOfMemory } from "../../../../support/threads/out-of-memory.ts";
+import { createWorkerPool, isOutOfMemory } from "../../../../support/threads/worker-pool.ts";
 import type { CalculatedOptions } from "../../options.ts";
 import type { CalculationEngine, CalculationInput, CalculationResult } from "../engine.ts";
 import type { ExpressionThread } from "./worker.ts";
@@ -17,17 +16,11 @@ export function createExpressionEngine(
 ): CalculationEngine {
   let pool: Piscina<CalculationInput, CalculationResult> | null = null;
   const start = () => {
-    const thread: ExpressionThread = { memory };
-    return new Piscina<CalculationInput, CalculationResult>({
-      filename: fileURLToPath(besideModule(import.meta.url, "worker")),
-      name: "perform",
-      minThreads: 0,
-      maxThreads: threads,
-      idleTimeout: idle,
-      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memory / 1_000_000) },
-      workerData: thread,
-      recordTiming: false,
-    });
+    const module = besideModule(import.meta.url, "worker");
+    const data: ExpressionThread = { memory };
+    const megabytes = Math.ceil(memory / 1_000_000);
+    const facts = { module, threads, idleMs: idle, megabytes, data };
+    return createWorkerPool<CalculationInput, CalculationResult>(facts);
   };
   return {
     async run(input, signal) {

@@ -1,4 +1,4 @@
-/** One run of a formula that begins with `=` (docs/expressions.md), from its inputs to its rows. */
+/** Computes a formula that begins with `=` (docs/expressions.md), from its inputs to its rows. */
 import type { CalculationInput, CalculationResult, InputVariable } from "../engine.ts";
 import { type ExpressionSymbol, readExpression } from "./check.ts";
 import { Evaluation, FormulaFault, type Source } from "./evaluation.ts";
