@@ -34,6 +34,27 @@ const status = async (method: string, path: string, more: CallOptions = {}) =>
   (await hub.call(method, path, more)).status;
 
 describe.each(["/sites", "/sources"])("slices on %s", (path) => {
+  test("are at most ten thousand of one entity", async () => {
+    const names = Array.from({ length: 11 }, (_, nth) => `Price ${nth}`);
+    const groups = [{ name: "Main", fields: names.map((name) => ({ name, type: "Number", timeSliced: true })) }];
+    await hub.post("/form", { name: "Prices", entityType: path === "/sites" ? "Site" : "Source", groups });
+    const id = await entity(path);
+    const slices = Array.from({ length: 1_000 }, (_, nth) => ({
+      EffectiveDate: new Date(Date.UTC(2000, 0, 1 + nth)).toISOString(),
+      Value: nth % 7,
+    }));
+    const put = (name: string, given: object) =>
+      hub.call("PATCH", `${path}/${id}`, { body: { clientData: { Prices: { Main: { [name]: given } } } } });
+    for (const name of names.slice(0, 10)) expect((await put(name, slices)).status).toBeLessThan(300);
+    const detail = expect.stringMatching(/may have 10000 slices, and the (site|source) \d+ would have more/);
+    expect(await put("Price 10", slices)).toMatchObject({ status: 409, body: { code: "quota-exceeded", detail } });
+    const more = { FromDate: "2026-01-01", value: 1 };
+    const price = (name: string) => `${path}/${id}/attributes/Prices/Main/${name}/slices`;
+    expect(await status("POST", price("Price 0"), { body: more })).toBe(409);
+    expect(await hub.get(price("Price 0"))).toHaveLength(1_000);
+    expect(await hub.get(price("Price 10"))).toEqual([]);
+  });
+
   test("are added, changed and removed; their ends follow", async () => {
     const at = base(path, await entity(path));
     const first = await hub.post(at, { fromdate: "2026-01-01", value: 1 });

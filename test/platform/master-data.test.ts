@@ -300,6 +300,37 @@ describe("a dry run", () => {
   });
 });
 
+test("the report of thousands of rows is sent in parts, and pages lead over these", async () => {
+  const rows = Array.from({ length: 2_300 }, (_, nth) => FULL("Long", nth % 1_150 === 1_000 ? "" : `L-${nth}`));
+  const id = await rig.store("md_long.csv", `${HEADER}\n${rows.join("\n")}\n`);
+  await rig.became(id, "quarantined");
+  const asked = async (method: string, path: string, query = {}) => {
+    const answer = await rig.call(method, `/storage/${id}/${path}`, { query: { IncludeItemsCount: true, ...query } });
+    return { ...answer, count: Number(answer.headers.get("x-total-count")) };
+  };
+  const dry = await asked("POST", "dryRun");
+  expect(dry.count).toBe(2_300);
+  expect(dry.headers.get("content-length")).toBeNull();
+  const all: { row: number; result: string }[] = dry.body.items;
+  expect(all.map(({ row }) => row)).toEqual(rows.map((_, nth) => nth + 2));
+  const refused = all.filter(({ result }) => result === "refused");
+  expect(refused.map(({ row }) => row)).toEqual([1_002, 2_152]);
+  for (const [query, expected] of [
+    [{ "Paging.ItemsPerPage": 30, "Paging.PageNumber": 33 }, all.slice(990, 1_020)],
+    [{ "Paging.ItemsPerPage": 500, "Paging.PageNumber": 4 }, all.slice(2_000)],
+    [{ "Paging.ItemsPerPage": 1, "Paging.PageNumber": 9_000 }, []],
+    [{ Result: "refused" }, refused],
+    [{ Result: "refused", "Paging.ItemsPerPage": 1, "Paging.PageNumber": 1 }, refused.slice(1)],
+  ] as const) {
+    const page = await asked("POST", "dryRun", query);
+    expect(page.body.items, JSON.stringify(query)).toEqual(expected);
+    expect(page.count).toBe("Result" in query ? 2 : 2_300);
+  }
+  const kept = await asked("GET", "report", { "Paging.ItemsPerPage": 1_500, "Paging.PageNumber": 1 });
+  expect(kept.body.items).toEqual(all.slice(1_500));
+  expect((await asked("GET", "report")).headers.get("content-length")).toBeNull();
+});
+
 test("a file has the rights of who sent it, and not of a later user of that name", async () => {
   const sent = await rig.store("md_renamed.csv", `${HEADER}\n${FULL("Later", "LN-1")}\n`, { as: "pusher" });
   const refused = /pusher sent it and may not change structure/;

@@ -17,6 +17,7 @@ import {
 import { fullWords } from "../account-limits.ts";
 import type { FullDisk } from "../full-disk.ts";
 import { LongFilter } from "../store/filter.ts";
+import { SlicesFull } from "../store/form-values.ts";
 import { AccountFull } from "../store/owned.ts";
 import { fieldWords } from "./field-words.ts";
 
@@ -102,6 +103,7 @@ export function installProblems(app: FastifyInstance, { log, problemOf, hasStore
     faultOf(thrown, place) {
       const full = problemOf(thrown);
       if (full !== null) return full;
+      if (thrown instanceof SlicesFull) return new HttpProblem(409, "quota-exceeded", thrown.message);
       if (thrown instanceof AccountFull) return new HttpProblem(409, "quota-exceeded", fullWords(thrown));
       if (thrown instanceof LongFilter) return invalidRequest(longFilter(thrown));
       if (thrown instanceof TransientError) {

@@ -1,15 +1,26 @@
 /** Reports and dry runs of files of master data (`docs/master-data.md`). */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { z } from "zod";
 import { RejectedError } from "../../support/errors.ts";
+import { breath } from "../../support/turns.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
-import { dryRunQuery, type MasterDataReport, masterDataReport, masterDataReportQuery } from "../../wire/index.ts";
+import {
+  dryRunQuery,
+  type MasterDataReport,
+  masterDataReport,
+  masterDataReportQuery,
+  type ReportedRow,
+  ROW_RESULTS,
+  type RowResult,
+} from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { requireScanned } from "../files/content.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import type { KeptReport } from "../store/master-data.ts";
-import type { FileRecord } from "../store/store.ts";
+import { REPORT_PART_ROWS, type ReportHeader } from "../store/master-data.ts";
+import type { FileRecord, Page } from "../store/store.ts";
+import { sendTexts } from "../structure/lists.ts";
 import { notFound, pageOf, pathId, sendCount, wantsCount } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
 
@@ -43,28 +54,28 @@ export async function masterDataRoutes(app: FastifyInstance, context: HubContext
     const file = await existing(context, accountId, request.params.id);
     const query = parsed(masterDataReportQuery, request.query);
     const fileName = await reportedName(context, file, query.File);
-    const report = await store.reports.newest(accountId, file.id, fileName, query.Result, pageOf(query));
+    const page = pageOf(query);
+    const report = await store.reports.newest(accountId, file.id, fileName);
     if (report === null) throw notFound("report of the file", `${file.id} (${fileName})`);
-    if (wantsCount(request, query)) sendCount(reply, report.items.total);
-    return shown(file.id, report, report.items.rows);
+    const partOf = (part: number) => store.reports.part(report.id, part);
+    return sendReport({ request, reply, query, page }, file.id, report, partOf);
   });
   app.post<WithId>("/storage/:id/dryRun", OPTIONS.dryRun, async (request, reply) => {
     const { accountId, user } = callerOf(request);
     const file = await existing(context, accountId, request.params.id);
     const query = parsed(dryRunQuery, request.query);
+    const page = pageOf(query);
     requireScanned(file);
     const settings = { delimiter: query.Delimiter, encoding: query.Encoding };
     const local = await files.blobs.local(file.sha256);
     const ended = new AbortController();
     request.raw.once("close", () => ended.abort());
     try {
-      const report = await masterData
+      const { header, parts } = await masterData
         .dryRun(file, local.path, settings, { sender: user, signal: ended.signal })
         .catch(asProblem);
-      const wanted = report.items.filter(({ result }) => query.Result?.includes(result) !== false);
-      const { offset, limit } = pageOf(query);
-      if (wantsCount(request, query)) sendCount(reply, wanted.length);
-      return shown(file.id, report, wanted.slice(offset, limit === null ? undefined : offset + limit));
+      const partOf = async (part: number) => parts[part] ?? null;
+      return sendReport({ request, reply, query, page }, file.id, header, partOf);
     } finally {
       await local.end();
     }
@@ -93,9 +104,43 @@ async function reportedName({ store }: HubContext, file: FileRecord, wanted: str
   throw new HttpProblem(404, "not-found", `the file ${file.id} has no report: ${why}`);
 }
 
-function shown(fileId: number, report: Omit<KeptReport, "items">, items: KeptReport["items"]): MasterDataReport {
-  const { fileName, createdMs, dryRun, applied, rows } = report;
-  return { fileId, fileName, date: isoOfMs(createdMs), dryRun, applied, rows, items: [...items] };
+interface Asked {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly query: z.output<typeof dryRunQuery> | z.output<typeof masterDataReportQuery>;
+  readonly page: Page;
+}
+
+/** A part of the rows of a report as a JSON array; null behind the last one. */
+type PartOf = (part: number) => Promise<string | null>;
+
+/** A report can have a row for each of hundreds of thousands: memory holds a part of them. */
+function sendReport({ request, reply, query, page }: Asked, fileId: number, header: ReportHeader, partOf: PartOf) {
+  const { fileName, createdMs, dryRun, applied, rows } = header;
+  const results = query.Result ?? ROW_RESULTS;
+  const total = [...new Set(results)].reduce((sum, result) => sum + rows[result], 0);
+  if (wantsCount(request, query)) sendCount(reply, total);
+  const facts: Omit<MasterDataReport, "items"> = { fileId, fileName, date: isoOfMs(createdMs), dryRun, applied, rows };
+  const begin = `${JSON.stringify(facts).slice(0, -1)},"items":[`;
+  return sendTexts(reply, itemTexts(results, page, partOf), { begin, end: "]}" });
+}
+
+async function* itemTexts(results: readonly RowResult[], page: Page, partOf: PartOf): AsyncGenerator<string, void> {
+  const areAll = ROW_RESULTS.every((result) => results.includes(result));
+  let part = areAll ? Math.floor(page.offset / REPORT_PART_ROWS) : 0;
+  let before = areAll ? page.offset % REPORT_PART_ROWS : page.offset;
+  let left = page.limit ?? Number.POSITIVE_INFINITY;
+  for (; left > 0; part += 1) {
+    const text = await partOf(part);
+    if (text === null) return;
+    const all: readonly ReportedRow[] = JSON.parse(text);
+    const wanted = all.filter(({ result }) => results.includes(result));
+    const shown = wanted.slice(before, before + left);
+    before = Math.max(0, before - wanted.length);
+    left -= shown.length;
+    if (shown.length > 0) yield shown.map((row) => JSON.stringify(row)).join(",");
+    await breath();
+  }
 }
 
 function asProblem(thrown: unknown): never {

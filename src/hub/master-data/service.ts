@@ -11,7 +11,7 @@ import { FairQueue } from "../../support/turns.ts";
 import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "../../wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubOptions } from "../options.ts";
-import type { KeptReport } from "../store/master-data.ts";
+import type { ReportHeader } from "../store/master-data.ts";
 import type { FileRecord, HubStore } from "../store/store.ts";
 import { hasRight, RIGHT_WORDS } from "../token/rights.ts";
 import type { Sender } from "./judge-users.ts";
@@ -21,8 +21,15 @@ export interface MasterDataThread {
   readonly store: HubOptions["store"];
 }
 
+export interface ProcessedReport {
+  readonly header: ReportHeader;
+  readonly firstRefused: ReportedRow | undefined;
+  /** Rows of a dry run, as the store keeps those of a run: `REPORT_PART_ROWS` as a JSON array. */
+  readonly parts: readonly string[];
+}
+
 export type Processed =
-  | { readonly kind: "reported"; readonly report: KeptReport }
+  | { readonly kind: "reported"; readonly report: ProcessedReport }
   /** The database is at fault, and the same may succeed later. */
   | { readonly kind: "trouble"; readonly words: string };
 
@@ -54,7 +61,7 @@ export interface MasterData {
     path: string,
     settings: Pick<MasterDataSettings, "delimiter" | "encoding">,
     by: { readonly sender: Sender; readonly signal: AbortSignal },
-  ): Promise<KeptReport>;
+  ): Promise<ProcessedReport>;
   close(): Promise<void>;
 }
 
@@ -71,7 +78,7 @@ export function createMasterData(
 ): MasterData {
   let pool: Piscina<MasterDataJob, Processed> | null = null;
   const turns = new FairQueue<number>(THREADS, { ofOne: 1 });
-  const run = async (job: Omit<MasterDataJob, "atMs" | "limits">, signal: AbortSignal): Promise<KeptReport> => {
+  const run = async (job: Omit<MasterDataJob, "atMs" | "limits">, signal: AbortSignal): Promise<ProcessedReport> => {
     pool ??= startPool(options);
     const threads = pool;
     const { accountId } = job;
@@ -143,16 +150,16 @@ function settingsWords(issues: readonly { readonly path: readonly PropertyKey[];
   return `the metadata of its trigger are not settings of master data: ${each.join("; ")}`;
 }
 
-function appliedOf({ fileId }: MasterDataFile, { dryRun, rows, items }: KeptReport): Applied {
+function appliedOf({ fileId }: MasterDataFile, { header, firstRefused }: ProcessedReport): Applied {
+  const { dryRun, rows } = header;
   const { created, changed, unchanged, refused } = rows;
   const where = `GET /storage/${fileId}/report`;
   if (refused > 0) {
     const all = created + changed + unchanged + refused;
-    const first = items.find(({ reasons }) => reasons.length > 0);
-    const [reason] = first?.reasons ?? [];
+    const [reason] = firstRefused?.reasons ?? [];
     const why = reason?.message ?? "a row is refused";
     const words = `${why}; ${refused} of ${all} rows are refused, so nothing was changed (${where})`;
-    return { kind: "refused", words, place: placeOf(first, reason?.column ?? null) };
+    return { kind: "refused", words, place: placeOf(firstRefused, reason?.column ?? null) };
   }
   const counts = `rows: ${created} created, ${changed} changed, ${unchanged} unchanged`;
   return { kind: "applied", words: `${dryRun ? "dry run, nothing was changed; " : ""}${counts} (${where})` };

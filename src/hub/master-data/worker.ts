@@ -5,12 +5,10 @@
 import { workerData } from "node:worker_threads";
 import { isDatabaseTrouble } from "../../sql/trouble.ts";
 import { wordsOf } from "../../support/errors.ts";
+import { partsOfRows } from "../store/master-data.ts";
 import { openMasterData } from "../store/open.ts";
 import { type MasterDataJob, processMasterData } from "./process.ts";
 import type { MasterDataThread, Processed } from "./service.ts";
-
-/** Limit on the refused rows of a report that is kept in the store anyway. */
-const REFUSED_MAX = 100;
 
 const { store: options } = workerData as MasterDataThread;
 
@@ -18,9 +16,10 @@ const { store: options } = workerData as MasterDataThread;
 export async function perform(job: MasterDataJob): Promise<Processed> {
   const store = openMasterData(options);
   try {
-    const report = await processMasterData(job, store, new AbortController().signal);
-    const refused = report.items.filter(({ result }) => result === "refused").slice(0, REFUSED_MAX);
-    return { kind: "reported", report: { ...report, items: job.run === null ? report.items : refused } };
+    const { items, ...header } = await processMasterData(job, store, new AbortController().signal);
+    const firstRefused = items.find(({ result }) => result === "refused");
+    // The report of a run is kept in the store anyway.
+    return { kind: "reported", report: { header, firstRefused, parts: job.run === null ? partsOfRows(items) : [] } };
   } catch (thrown) {
     if (!isDatabaseTrouble(thrown)) throw thrown;
     return { kind: "trouble", words: wordsOf(thrown) };

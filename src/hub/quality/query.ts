@@ -76,19 +76,20 @@ export function filterOf(query: LossQuery | QualityQuery) {
   };
 }
 
-export function asksOf(
+export async function* asksOf(
   query: LossQuery | QualityQuery,
-  variables: readonly MeasuredVariable[],
+  parts: AsyncIterable<readonly MeasuredVariable[]>,
   nowMs: number,
-): readonly VariableAsk[] {
-  return variables.map((variable) => {
+): AsyncGenerator<readonly VariableAsk[], void> {
+  const askOf = (variable: MeasuredVariable): VariableAsk => {
     const { period, dates } = zonesOf({ query }, variable);
     const { fromMs, toMs } = boundsOf(query, period);
     const source = ianaZone(variable.sourceZoneId) ?? "UTC";
     // Future points are not missing.
     const untilMs = Math.max(Math.min(toMs ?? nowMs, nowMs), fromMs ?? Number.NEGATIVE_INFINITY);
     return { variable, zones: { source, period, dates }, fromMs, untilMs, nowMs };
-  });
+  };
+  for await (const part of parts) yield part.map(askOf);
 }
 
 function boundsOf({ From, To }: LossQuery | QualityQuery, zone: string) {

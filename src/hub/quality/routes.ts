@@ -1,5 +1,4 @@
 /** GET and POST {base_url}/dataLossDetection and {base_url}/dataQuality (docs/data-quality.md). */
-import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { lossQuery, lossRows, qualityQuery, qualityRows } from "../../wire/index.ts";
@@ -8,6 +7,8 @@ import { callerOf } from "../http/access.ts";
 import { parametersOf } from "../http/parameters.ts";
 import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
+import type { Page } from "../store/store.ts";
+import { partsOf, sendTexts } from "../structure/lists.ts";
 import { sendCount, wantsCount } from "../structure/pages.ts";
 import { asksOf, filterOf, type Report, readReport } from "./query.ts";
 import { createSeriesReports, type SeriesReports, StoreTrouble } from "./service.ts";
@@ -79,31 +80,19 @@ async function answer(
 ): Promise<FastifyReply> {
   const { query, accountId, page, job } = readReport(report, input, callerOf(request));
   const limit = Math.min(page.limit ?? VARIABLES_MAX, VARIABLES_MAX);
-  const { rows, total } = await store.measured.list(accountId, filterOf(query), { ...page, limit });
-  if (wantsCount(request, query)) sendCount(reply, total);
-  if (rows.length === VARIABLES_MAX && total > page.offset + VARIABLES_MAX)
-    warn(reply, `only the first ${VARIABLES_MAX} of ${total} variables are listed; Paging leads to the others`);
-  const variables = asksOf(query, rows, clock.now().epochMilliseconds);
-  const texts = reports.texts({ ...job, variables });
-  const first = await texts.next().catch((thrown: unknown) => {
+  const count = (total: number) => {
+    if (wantsCount(request, query)) sendCount(reply, total);
+    if (limit === VARIABLES_MAX && total > page.offset + VARIABLES_MAX)
+      warn(reply, `only the first ${VARIABLES_MAX} of ${total} variables are listed; Paging leads to the others`);
+  };
+  const filter = filterOf(query);
+  const listed = (part: Page) => store.measured.list(accountId, filter, part);
+  const parts = partsOf(listed, { ...page, limit }, { keyOf: ({ id }) => id, count });
+  const nowMs = clock.now().epochMilliseconds;
+  const texts = reports.texts({ accountId, job, variables: asksOf(query, parts, nowMs) });
+  return sendTexts(reply, texts).catch((thrown: unknown) => {
     if (!(thrown instanceof StoreTrouble)) throw thrown;
     log.warn({ err: thrown }, "series cannot be read");
     throw new HttpProblem(503, "unavailable", "the store does not answer; ask again later", undefined, AGAIN_SEC);
   });
-  void reply.type("application/json; charset=utf-8");
-  return reply.send(Readable.from(arrayTexts(first, texts)));
-}
-
-async function* arrayTexts(
-  first: IteratorResult<string, void>,
-  texts: AsyncGenerator<string, void>,
-): AsyncGenerator<string> {
-  try {
-    yield "[";
-    if (first.done !== true) yield first.value;
-    for await (const text of texts) yield `,${text}`;
-    yield "]";
-  } finally {
-    await texts.return();
-  }
 }

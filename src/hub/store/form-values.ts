@@ -86,6 +86,22 @@ export function* putValues(
   if (fieldIds.length > 0) yield* markReaders(dialect, accountId, { entity, ids: [id], fieldIds, ...WHOLE_HISTORY });
 }
 
+/** Each edit reads the slices of its entity. */
+const SLICES_MAX = 10_000;
+
+/** A site or a source would have more slices than it may have. */
+export class SlicesFull extends Error {
+  constructor(entity: ValuesEntity, id: number) {
+    super(`a ${entity} may have ${SLICES_MAX} slices, and the ${entity} ${id} would have more: remove some`);
+  }
+}
+
+/** For use inside a write, after the slices are added. Throws `SlicesFull`. */
+export function* requireFewSlices(entity: ValuesEntity, id: number): Steps<void> {
+  const held = yield* row(`SELECT count(*) AS slices FROM attribute_slice WHERE ${entity}_id = ?`, id);
+  if (Number(held?.["slices"]) > SLICES_MAX) throw new SlicesFull(entity, id);
+}
+
 export function* putSlices(accountId: number, entity: ValuesEntity, id: number, plan: ValuePlan): Steps<void> {
   for (const { fieldId, all, values } of plan.slices) {
     const own = `DELETE FROM attribute_slice WHERE ${entity}_id = ? AND field_id = ?`;
@@ -98,6 +114,7 @@ export function* putSlices(accountId: number, entity: ValuesEntity, id: number, 
       );
     }
   }
+  if (plan.slices.length > 0) yield* requireFewSlices(entity, id);
 }
 
 /** More ids than these are sought in all values. */

@@ -2,13 +2,13 @@
  * Applies a file of master data and records the report of its rows, in one transaction: all of it or nothing. Another
  * file of the account waits for its end.
  */
-import type { MasterDataReport, ReportedRow, RowResult } from "../../wire/index.ts";
+import type { MasterDataReport, ReportedRow } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps } from "./database.ts";
 import { addStructureEvent } from "./events/structure-events.ts";
 import { type FoundForms, findForms } from "./found-forms.ts";
 import { countOf } from "./owned.ts";
 import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
-import type { Listing, Page, StoredSite, StoredSource, StoredVariable, StructureEntity } from "./store.ts";
+import type { StoredSite, StoredSource, StoredVariable, StructureEntity } from "./store.ts";
 import { type CreatedIds, changeStructure, type StructurePlan } from "./structure-plan.ts";
 import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
 
@@ -60,9 +60,12 @@ export interface Judgement {
   report(created: CreatedIds | null): readonly ReportedRow[];
 }
 
-export interface KeptReport extends ReportFacts {
+export interface ReportHeader extends ReportFacts {
   readonly fileName: string;
   readonly createdMs: number;
+}
+
+export interface KeptReport extends ReportHeader {
   readonly items: readonly ReportedRow[];
 }
 
@@ -85,18 +88,14 @@ export interface OpenMasterData extends MasterDataStore {
 export interface MasterDataReports {
   /** Names of the files of a stored file that have a report: one, or those in a container. */
   files(accountId: number, fileId: number): Promise<readonly string[]>;
-  /** The newest report of the file; null without one. `total`: the rows with these results. */
-  newest(
-    accountId: number,
-    fileId: number,
-    fileName: string,
-    results: readonly RowResult[] | undefined,
-    page: Page,
-  ): Promise<(Omit<KeptReport, "items"> & { readonly items: Listing<ReportedRow> }) | null>;
+  /** The newest report of the file; null without one. */
+  newest(accountId: number, fileId: number, fileName: string): Promise<(ReportHeader & { readonly id: number }) | null>;
+  /** `REPORT_PART_ROWS` rows of a report as a JSON array; null behind the last ones. */
+  part(reportId: number, part: number): Promise<string | null>;
 }
 
 /** Rows of a report that are stored together. */
-const PART_ROWS = 1_000;
+export const REPORT_PART_ROWS = 1_000;
 
 export function createMasterDataStore(database: Database): MasterDataStore {
   const { dialect } = database;
@@ -207,11 +206,18 @@ function* keepReport(accountId: number, { fileId, fileName, run }: ReportKey, re
     ...[created, changed, unchanged, refused, fileId, accountId],
   );
   if (added === undefined) return;
-  for (let part = 0; part * PART_ROWS < report.items.length; part += 1) {
-    const items = report.items.slice(part * PART_ROWS, (part + 1) * PART_ROWS);
+  for (const [part, items] of partsOfRows(report.items).entries()) {
     const sql = "INSERT INTO master_data_report_part (report_id, part, items) VALUES (?, ?, ?)";
-    yield* change(sql, Number(added["id"]), part, jsonOf(items));
+    yield* change(sql, Number(added["id"]), part, items);
   }
+}
+
+/** Each as a JSON array. */
+export function partsOfRows(items: readonly ReportedRow[]): readonly string[] {
+  const parts: string[] = [];
+  for (let at = 0; at < items.length; at += REPORT_PART_ROWS)
+    parts.push(jsonOf(items.slice(at, at + REPORT_PART_ROWS)));
+  return parts;
 }
 
 function* reportOfRun(accountId: number, { fileId, fileName, run }: ReportKey): Steps<KeptReport | null> {
@@ -226,7 +232,7 @@ function* itemsOf(reportId: number): Steps<readonly ReportedRow[]> {
   return parts.flatMap((one) => JSON.parse(String(one["items"])) as ReportedRow[]);
 }
 
-function reportOf(one: Row): Omit<KeptReport, "items"> {
+function reportOf(one: Row): ReportHeader {
   const count = (column: string) => Number(one[column]);
   return {
     fileName: String(one["file_name"]),
@@ -249,16 +255,18 @@ export function createMasterDataReports(database: Database): MasterDataReports {
         const sql = "SELECT DISTINCT file_name FROM master_data_report WHERE account_id = ? AND file_id = ?";
         return (yield* rows(sql, accountId, fileId)).map((one) => String(one["file_name"])).toSorted();
       }),
-    newest: (accountId, fileId, fileName, results, page) =>
+    newest: (accountId, fileId, fileName) =>
       database.ask(function* () {
         const where = "account_id = ? AND file_id = ? AND file_name = ?";
         const sql = `SELECT * FROM master_data_report WHERE ${where} ORDER BY id DESC LIMIT 1`;
         const found = yield* row(sql, accountId, fileId, fileName);
-        if (found === undefined) return null;
-        const kept = yield* itemsOf(Number(found["id"]));
-        const items = results === undefined ? kept : kept.filter(({ result }) => results.includes(result));
-        const end = page.limit === null ? undefined : page.offset + page.limit;
-        return { ...reportOf(found), items: { rows: items.slice(page.offset, end), total: items.length } };
+        return found === undefined ? null : { id: Number(found["id"]), ...reportOf(found) };
+      }),
+    part: (reportId, part) =>
+      database.ask(function* () {
+        const sql = "SELECT items FROM master_data_report_part WHERE report_id = ? AND part = ?";
+        const found = yield* row(sql, reportId, part);
+        return found === undefined ? null : String(found["items"]);
       }),
   };
 }

@@ -6,6 +6,7 @@ import {
   type HeldForms,
   heldForms,
   type Reference,
+  requireFewSlices,
   requireReferences,
   type ValuesEntity,
   zoneOfSource,
@@ -76,7 +77,9 @@ export function createSliceStore(database: Database): SliceStore {
           return edit.id;
         }
         const place = { account_id: accountId, field_id: edit.fieldId, [`${entity}_id`]: id };
-        return yield* insert("attribute_slice", { ...place, ...columns });
+        const added = yield* insert("attribute_slice", { ...place, ...columns });
+        yield* requireFewSlices(entity, id);
+        return added;
       }),
     of: (accountId, entity, ids) =>
       database.ask(function* (): Steps<readonly NamedSlice[]> {

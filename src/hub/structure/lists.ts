@@ -36,19 +36,30 @@ export async function sendList<Row>(
   const page = pageOf(query);
   const isCounted = wantsCount(request, query);
   const texts = textsOf(list, page, isCounted ? (total) => sendCount(reply, total) : null);
+  return sendTexts(reply, texts);
+}
+
+const ARRAY = { begin: "[", end: "]" };
+
+/** Sends rows, which come as JSON with commas between them and are never empty texts, as one array. */
+export async function sendTexts(
+  reply: FastifyReply,
+  texts: AsyncGenerator<string, void>,
+  around = ARRAY,
+): Promise<FastifyReply> {
   const first = await texts.next();
   const second = await texts.next();
   void reply.type("application/json; charset=utf-8");
   // Most answers are one part, which needs no stream.
-  if (second.done === true) return reply.send(`[${first.value ?? ""}]`);
-  return reply.send(Readable.from(joined([first.value ?? "", second.value], texts)));
+  if (second.done === true) return reply.send(around.begin + (first.value ?? "") + around.end);
+  return reply.send(Readable.from(joined(`${around.begin}${first.value},${second.value}`, texts, around.end)));
 }
 
-async function* joined(begun: readonly string[], rest: AsyncGenerator<string, void>): AsyncGenerator<string> {
+async function* joined(begun: string, rest: AsyncGenerator<string, void>, end: string): AsyncGenerator<string> {
   try {
-    yield `[${begun.join(",")}`;
+    yield begun;
     for await (const text of rest) yield `,${text}`;
-    yield "]";
+    yield end;
   } finally {
     // A client that leaves early ends what is read for it.
     await rest.return();

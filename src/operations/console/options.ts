@@ -27,8 +27,11 @@ const provider = z.strictObject({
   nameClaim: z
     .string()
     .min(1)
-    .default("preferred_username")
-    .describe("Claim with the name under which commands are recorded; otherwise it is `email` or `sub`."),
+    .optional()
+    .describe(
+      "Claim with the name under which commands are recorded: one that people cannot change themselves at the " +
+        "provider, as they often can `preferred_username`. Otherwise it is the verified `email`, or `sub`.",
+    ),
   roles: z
     .array(
       z

@@ -72,9 +72,10 @@ function personOf({ name, nameClaim, roles }: ConsoleProvider, subject: string, 
   const given = roles.filter((rule) => fits(rule, claims)).map(({ role }) => role);
   const role = ROLES.findLast((one) => given.includes(one));
   if (role === undefined) throw new SignOnFault("unknown-user", `the subject ${subject} of ${name} has no role here`);
-  // An address that the provider did not verify may be that of another person.
+  // An address that the provider did not verify may be that of another person, and so may a name that people choose.
   const email = claims["email_verified"] === true ? nameOf(claims, "email") : null;
-  return { name: nameOf(claims, nameClaim) ?? email ?? subject, role };
+  const named = nameClaim === undefined ? null : nameOf(claims, nameClaim);
+  return { name: named ?? email ?? subject, role };
 }
 
 type FaultKind = Exclude<SignOnFaultKind, "name-taken" | "inactive" | "no-account"> | "no-provider";

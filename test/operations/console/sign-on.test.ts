@@ -49,15 +49,21 @@ describe("a person whom a provider signs in", () => {
     const entered = await as("ann");
     expect(entered.status).toBe(200);
     expect(await entered.text()).toContain('content="0;url=/gateway/console/files"');
-    expect(await (await browser.ask("/operations/me")).json()).toMatchObject({ name: "Ann", role: "operator" });
+    expect(await (await browser.ask("/operations/me")).json()).toMatchObject({ name: "ann", role: "operator" });
     expect(console.server.consoleLink("eve")).toBeNull();
   });
 
   it("is named by what the provider vouches for", async () => {
-    provider.people.set("bob", { groups: ["readers"], email: "ann@example.org" });
-    const { browser, as } = await begun();
-    await as("bob");
-    expect(await (await browser.ask("/operations/me")).json()).toMatchObject({ name: "bob", role: "viewer" });
+    const ann = { email: "ann@example.org", preferred_username: "Ann" };
+    for (const [claims, name] of [
+      [ann, "bob"],
+      [{ ...ann, email_verified: true }, "ann@example.org"],
+    ] as const) {
+      provider.people.set("bob", { groups: ["readers"], ...claims });
+      const { browser, as } = await begun();
+      await as("bob");
+      expect(await (await browser.ask("/operations/me")).json()).toMatchObject({ name, role: "viewer" });
+    }
   });
 
   it("does not enter without a role", async () => {
