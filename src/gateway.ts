@@ -5,7 +5,7 @@ import type { MigrationControl } from "./gateway/console/migrations.ts";
 import { countedLedger } from "./gateway/counted-ledger.ts";
 import { DropRegistry, intakeFacts } from "./gateway/drops.ts";
 import { FleetMember } from "./gateway/fleet.ts";
-import type { InnerGateway } from "./gateway/inner.ts";
+import { type InnerGateway, SPARE_WORKERS } from "./gateway/inner.ts";
 import { lateReporter } from "./gateway/late-readings.ts";
 import { liveConfig } from "./gateway/live-config.ts";
 import { type Exchange, exchangeParts } from "./gateway/live-update.ts";
@@ -122,53 +122,53 @@ export async function startGateway(config: GatewayConfig, dependencies: GatewayD
 async function assemble(first: GatewayConfig, given: GatewayDependencies, closers: Closer[]): Promise<Gateway> {
   const live = liveConfig(first);
   const { config } = live;
-  const { log, clock = systemClock } = given;
+  const { log, clock = systemClock, inner } = given;
   const startedAt = isoInstant(clock.now());
   const observers = await openObservers(config, { log, clock, onEvent: given.onEvent }, closers);
   const { metrics, tracer, onEvent } = observers;
   given.configuration?.register(metrics.registry);
   protectState(config, log);
-  const fleet = new FleetMember(given.inner?.onNodeLeft);
+  const fleet = new FleetMember(inner?.onNodeLeft);
   const opened = await openLedger(config.ledger, { clock, log, onEvent, watch: fleet.watch });
-  const ledger = countedLedger(storedLedger(opened, given.inner), observers.onRun);
+  const ledger = countedLedger(storedLedger(opened, inner), observers.onRun);
   closers.push(() => ledger.close());
   const onRun = (id?: string) => scheduler.wake(id);
   const { spool, quota } = await openStorage(config.spool, { clock, log, ledger, metrics, onRun });
   const pauses = await Pauses.read(ledger, (all) => metrics.countPauses(all));
-  const { lookups, zones } = await openTables(config, spool.root, { clock, ledger, inner: given.inner });
+  const { lookups, zones } = await openTables(config, spool.root, { clock, ledger, inner });
 
   // The operations API listens before the other parts are opened: queries and outcomes can arrive by then.
   const api = await openOperationsApi(config, { ledger, log, clock, observers }, closers);
 
-  const triggers = await openTriggers(live, { ledger, clock, log, metrics, inner: given.inner }, closers);
+  const triggers = await openTriggers(live, { ledger, clock, log, metrics, inner }, closers);
   const intake = intakeFacts(config, { registry: triggers.registry, clock, spool: spool.root, quota, ledger });
-  const drops = new DropRegistry({ log, intake, hubDrop: given.inner?.hubDrop }, () => ({
+  const drops = new DropRegistry({ log, intake, hubDrop: inner?.hubDrop }, () => ({
     ...{ journal: ledger, claim, lanesOf, clock, log, pauses, fleet },
     laneMates: (name: string) => laneMates(config, name),
     onPoll: (...poll) => metrics.pollEnded(...poll),
   }));
   closers.push(() => drops.close());
   const onLate = lateReporter(() => ({ config, ledger, pauses, versions, clock, log }));
-  const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger, onLate });
+  const spare = inner === undefined ? 0 : SPARE_WORKERS;
+  const { pool, versions, ...mapping } = openMapping(config, spool, { log, clock, ledger, onLate, spare });
   closers.push(() => Promise.all([mapping.close(), spool.close()]));
   mapping.prepare(config.triggers.map((trigger) => trigger.mapper));
   const services = new ServiceRegistry({
     ...{ ledger, log, clock, tracer, webhookUrl: api.webhookUrl },
-    ...{ onPush: metrics, onRefused: given.configuration?.recheck },
-    ...{ admission: given.admission, inner: given.inner },
+    ...{ onPush: metrics, onRefused: given.configuration?.recheck, admission: given.admission, inner },
   });
   closers.push(() => services.close());
   services.configure(config);
   const dropEntry = (name: string) => drops.entry(name);
   const shared = { ledger, log, dropEntry, lookups, zones, versions, finishFaults: new FinishFaults(clock) };
-  const claiming = { registry: triggers.registry, pauses, clock, onRun, inner: given.inner, undoneAt: given.undoneAt };
+  const claiming = { registry: triggers.registry, pauses, clock, onRun, inner, undoneAt: given.undoneAt };
   const { claim, lanesOf } = claimsBy(claimParts(config, { ...shared, ...claiming }));
-  const more = { spool, quota, pool, inner: given.inner, clock, tracer, claim, onRun, ties: given.provisioning };
+  const more = { spool, quota, pool, inner, clock, tracer, claim, onRun, ties: given.provisioning };
   const steps = joinSteps(config, { ...shared, ...more, serviceEntry: (name) => services.get(name) }, closers);
   const recovery = await recoverRuns(steps);
 
   const scheduler = new Scheduler(steps, {
-    ...intakeConcurrency(config.workers),
+    ...intakeConcurrency(config.workers, inner),
     deliveryConcurrency: config.push.concurrency,
     intakeRule: given.intakeRule,
     onService: observers.onService,

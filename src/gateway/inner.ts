@@ -10,6 +10,13 @@ import type { Settled } from "../support/settled.ts";
 /** `mtime`: null for a file that was removed. `no account`: nothing is known of a drop that belongs to none. */
 export type StoredVersion = { readonly mtime: string | null } | "no account";
 
+/**
+ * Files of accounts that have none in progress are fetched and mapped beside those of others, however slow these are:
+ * so many. An account alone has all workers anyway.
+ */
+export const SPARE_RUNS = 16;
+export const SPARE_WORKERS = 2;
+
 export interface InnerGateway {
   /** Uses neither disk nor network. */
   hubDrop(options: HubDropOptions): Drop;

@@ -31,7 +31,7 @@ import { Turns } from "../support/turns.ts";
 import { laneOf, type TriggerRegistry, whyUnclaimed } from "../triggers/registry.ts";
 import { prepareHttp } from "../wire/client/http.ts";
 import type { Closer } from "./closers.ts";
-import type { InnerGateway, StoredVersion } from "./inner.ts";
+import { type InnerGateway, SPARE_RUNS, type StoredVersion } from "./inner.ts";
 import { Provisioners, type ProvisioningDependencies } from "./provisioners.ts";
 
 /** Runs whose files are asked for at one time. */
@@ -200,9 +200,13 @@ export function batchLimits({ push }: GatewayConfig): BatchLimits {
 }
 
 /** As many runs as can be mapped at once, and those that wait for a worker. */
-export function intakeConcurrency({ count, queue, perDrop }: GatewayConfig["workers"]) {
+export function intakeConcurrency({ count, queue, perDrop }: GatewayConfig["workers"], inner?: InnerGateway) {
   const workers = count === "auto" ? availableParallelism() : count;
-  return { intakeConcurrency: workers + queue, intakePerDrop: perDrop === "all" ? null : perDrop };
+  return {
+    intakeConcurrency: workers + queue,
+    intakePerDrop: perDrop === "all" ? null : perDrop,
+    intakeSpare: inner === undefined ? 0 : SPARE_RUNS,
+  };
 }
 
 /** Runs of one moment are asked for as one list. */

@@ -22,6 +22,8 @@ import type { Settled } from "../support/settled.ts";
 /** One file to map. All fields are plain data, since the job is sent to a worker. */
 export interface MapJob {
   readonly runId: string;
+  /** Drops take turns at the workers; files without one take them together. */
+  readonly drop?: string | undefined;
   /** Local file with the bytes of the input. */
   readonly inputPath: string;
   /**

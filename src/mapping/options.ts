@@ -15,7 +15,7 @@ export const workersOptions = z.strictObject({
     .default(1)
     .describe(
       "Files that are fetched ahead and wait for a free worker. Drops take turns, file by file, " +
-        "whatever the backlog of one of them.",
+        "whatever the backlog of one of them, here and at the workers.",
     )
     .meta({ examples: [1, 8] }),
   perDrop: z

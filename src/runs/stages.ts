@@ -8,6 +8,8 @@ export interface SchedulerOptions {
   readonly intakeConcurrency: number;
   /** At most so many of one drop, small or not; null for as many as there are slots. */
   readonly intakePerDrop: number | null;
+  /** See `Stage`. */
+  readonly intakeSpare: number;
   /** Runs delivered side by side, for each service; those of small files come on top. */
   readonly deliveryConcurrency: number;
   readonly intakeRule?: IntakeRule | undefined;
@@ -38,6 +40,8 @@ export interface Stage {
   readonly byGroups: boolean;
   /** Runs of one drop at the same time, at most. */
   readonly perDrop: number;
+  /** Further slots, each for a drop without a run in progress, however many others have. */
+  readonly spare: number;
   /** Whether no run is taken for now. */
   readonly isClosed: () => boolean;
   /** Whether drops or lanes take turns. */
@@ -91,6 +95,7 @@ export function openStages(options: SchedulerOptions): readonly Stage[] {
       smallFileSlots: byGroups ? SMALL_FILE_SLOTS.group : SMALL_FILE_SLOTS.intake,
       byGroups,
       perDrop: options.intakePerDrop ?? Number.POSITIVE_INFINITY,
+      spare: options.intakeSpare,
       by: "drop",
       isClosed,
     },
@@ -115,13 +120,14 @@ export function openStages(options: SchedulerOptions): readonly Stage[] {
 }
 
 type StageRule = Pick<Stage, "slots" | "by"> &
-  Partial<Pick<Stage, "only" | "perDrop" | "smallFileSlots" | "byGroups" | "isClosed">>;
+  Partial<Pick<Stage, "only" | "perDrop" | "spare" | "smallFileSlots" | "byGroups" | "isClosed">>;
 
 function stage(name: RunStage, rule: StageRule): Stage {
   return {
     name,
     only: {},
     perDrop: Number.POSITIVE_INFINITY,
+    spare: 0,
     smallFileSlots: 0,
     byGroups: false,
     isClosed: () => false,
@@ -141,7 +147,8 @@ function stage(name: RunStage, rule: StageRule): Stage {
  */
 export function beginToFill(stage: Stage, nowMs: number): number | null {
   const slots = stage.slots + stage.smallFileSlots;
-  if (stage.emptyUntilMs > nowMs || (stage.name !== "delivery" && stage.running.size >= slots)) return null;
+  const isFull = stage.name !== "delivery" && stage.running.size >= slots + stage.spare;
+  if (stage.emptyUntilMs > nowMs || isFull) return null;
   const hasEnough = stage.smallFileSlots > 0 && stage.running.size >= FULL_SHARE * slots;
   if (hasEnough && nowMs - stage.filledMs < FULL_MS) return FULL_MS;
   stage.emptyUntilMs = nowMs + EMPTY_MS;
@@ -171,7 +178,8 @@ export function freeSlots(stage: Stage): (run: Run) => boolean {
     if ((perDrop.get(run.drop) ?? 0) >= stage.perDrop) return false;
     const { small, all } = perService.getOrInsert(serviceOf(run), { small: 0, all: 0 });
     const mayBeSmall = isSmall(run) && small < stage.smallFileSlots;
-    if (!mayBeSmall && all - Math.min(small, stage.smallFileSlots) >= stage.slots) return false;
+    const slots = stage.slots + (perDrop.has(run.drop) ? 0 : stage.spare);
+    if (!mayBeSmall && all - Math.min(small, stage.smallFileSlots) >= slots) return false;
     add(run);
     return true;
   };

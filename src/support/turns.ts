@@ -26,16 +26,21 @@ export interface Turn {
 export class FairQueue<Caller> {
   readonly #most: number;
   readonly #ofOne: number;
+  readonly #spare: number;
   readonly #waitingMax: number;
   /** In the order of their turns. */
   readonly #waiting = new Map<Caller, (() => void)[]>();
   readonly #running = new Map<Caller, number>();
   #count = { running: 0, waiting: 0 };
 
-  /** `most`: tasks at one time, of which one caller has at most `ofOne`; `waitingMax`: see `isFull`. */
-  constructor(most: number, { ofOne = most, waitingMax = Number.POSITIVE_INFINITY } = {}) {
+  /**
+   * `most`: tasks at one time, of which one caller has at most `ofOne`; `spare`: further ones, each of a caller that
+   * has no other; `waitingMax`: see `isFull`.
+   */
+  constructor(most: number, { ofOne = most, spare = 0, waitingMax = Number.POSITIVE_INFINITY } = {}) {
     this.#most = most;
     this.#ofOne = ofOne;
+    this.#spare = spare;
     this.#waitingMax = waitingMax;
   }
 
@@ -43,9 +48,15 @@ export class FairQueue<Caller> {
     return this.#count.running >= this.#most && this.#count.waiting >= this.#waitingMax;
   }
 
-  async run<T>(caller: Caller, work: () => Promise<T>): Promise<T> {
+  get isIdle(): boolean {
+    return this.#count.running === 0;
+  }
+
+  /** Throws the reason of the signal when it is aborted before the turn. */
+  async run<T>(caller: Caller, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted();
     if (this.#mayBegin(caller)) this.#begin(caller);
-    else await this.#turn(caller);
+    else await this.#turn(caller, signal);
     try {
       return await work();
     } finally {
@@ -54,7 +65,8 @@ export class FairQueue<Caller> {
   }
 
   #mayBegin(caller: Caller): boolean {
-    return this.#count.running < this.#most && (this.#running.get(caller) ?? 0) < this.#ofOne;
+    const own = this.#running.get(caller) ?? 0;
+    return this.#count.running < this.#most + (own === 0 ? this.#spare : 0) && own < this.#ofOne;
   }
 
   #begin(caller: Caller): void {
@@ -70,11 +82,23 @@ export class FairQueue<Caller> {
     this.#next();
   }
 
-  #turn(caller: Caller): Promise<void> {
-    const own = this.#waiting.get(caller) ?? [];
-    this.#waiting.set(caller, own);
+  #turn(caller: Caller, signal: AbortSignal | undefined): Promise<void> {
+    const own = this.#waiting.getOrInsert(caller, []);
     this.#count.waiting += 1;
-    return new Promise((resolve) => own.push(resolve));
+    return new Promise((resolve, reject) => {
+      const begin = () => {
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      };
+      const abort = () => {
+        own.splice(own.indexOf(begin), 1);
+        if (own.length === 0) this.#waiting.delete(caller);
+        this.#count.waiting -= 1;
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", abort, { once: true });
+      own.push(begin);
+    });
   }
 
   /** The one that had a turn comes last. */

@@ -35,6 +35,8 @@ export interface MappingMeans {
   /** The store in which other nodes find the versions that runs are bound to; absent without other nodes. */
   readonly ledger?: { readonly shared: { readonly content: SharedMappers } | null };
   readonly onLate?: PoolMeans["onLate"];
+  /** See `PoolMeans`. */
+  readonly spare?: number;
 }
 
 /** The folders that mappers may write, and that of the versions. */
@@ -45,7 +47,7 @@ export interface MappingPlace {
 export function openMapping(
   options: { readonly workers: WorkersOptions; readonly mappers: MappersOptions },
   { root }: MappingPlace,
-  { log, clock, ledger, onLate }: MappingMeans,
+  { log, clock, ledger, onLate, spare = 0 }: MappingMeans,
 ): OpenMapping {
   const { folders } = options.mappers;
   const inspector = createInspector();
@@ -61,6 +63,7 @@ export function openMapping(
     locate: (name, digest) => versions.locate(name, digest),
     expected: (name, digest) => versions.expected(name, digest),
     writable: [root],
+    spare,
     ...(onLate === undefined ? {} : { onLate }),
   });
   let stopWatching: (() => Promise<void>) | null = null;

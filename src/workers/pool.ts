@@ -14,13 +14,13 @@ import { systemClock } from "../support/clock.ts";
 import { type ErrorCode, TransientError, wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 import { onlyOne, settleEach } from "../support/settled.ts";
+import { FairQueue } from "../support/turns.ts";
 import { searchFolders } from "./bundled.ts";
 import { HostPool, keyOf } from "./host-pool.ts";
 import { listLimit, listOf, mapJobList, partPathOf } from "./job-list.ts";
 import { ListTurns } from "./list-turns.ts";
 import type { Asked, AskOutcome, HostReports, MappingHost } from "./mapping-host.ts";
-import type { JobList, ListedJob, MapperModule, TaskAnswer } from "./messages.ts";
-import { Slots } from "./slots.ts";
+import type { JobList, MapperModule, TaskAnswer } from "./messages.ts";
 
 /** How long hosts may take to end, in milliseconds. */
 const CLOSE_MS = 5_000;
@@ -47,6 +47,8 @@ export interface PoolMeans {
   readonly writable?: readonly string[];
   /** See the task `map`. */
   readonly rangedBytesMin?: number;
+  /** Workers beyond those of the options, each for a drop that has no other. Default: none. */
+  readonly spare?: number;
   /** The mapper of a file gave something, or failed, after the result of the file. */
   readonly onLate?: (late: LateReadings) => void;
 }
@@ -61,11 +63,12 @@ export function createMappingPool(
   means: PoolMeans = {},
 ): MappingPool {
   const count = options.count === "auto" ? availableParallelism() : options.count;
-  const slots = new Slots(count);
-  const turns = new ListTurns(slots);
+  const spare = means.spare ?? 0;
+  const workers = new FairQueue<string>(count, { spare });
+  const turns = new ListTurns(workers);
   const hosts = new HostPool(
     count + IDLE_BESIDE,
-    { memory: options.memory, threads: count, writable: means.writable ?? null },
+    { memory: options.memory, threads: count + spare, writable: means.writable ?? null },
     { log, onLate: (late) => (means.onLate ?? logLate)(late) },
   );
   function logLate({ runId, file, words }: LateReadings): void {
@@ -142,11 +145,9 @@ export function createMappingPool(
     const module = await locate(mapper.name, mapper.digest);
     if (module === null) return [];
     const key = keyOf(module);
-    const ask = async (some: readonly ListedJob[]) => {
-      if (!(await turns.take(key, hosts.load(key), stop))) return null;
-      return await askList({ ...list, jobs: some }, module, stop).finally(() => turns.free(key));
-    };
-    return await mapJobList(list, mapper, ask);
+    const of = { key, drop: dropOf(jobs[0]), load: hosts.load(key) };
+    const ask = (some: JobList["jobs"]) => turns.run(of, () => askList({ ...list, jobs: some }, module, stop), stop);
+    return await mapJobList(list, mapper, (some) => ask(some).catch(afterAbort(stop, () => null)));
   }
 
   async function mapOne(job: MapJob, stop: AbortSignal): Promise<MapResult> {
@@ -154,9 +155,9 @@ export function createMappingPool(
     const { name, digest } = job.binding.mapper;
     const module = await locate(name, digest);
     if (module === null) return failed(absence(await isKnown(folders, name), name));
-    if (!(await slots.take(stop))) throw cancelled(job);
     // During the sync, the thread has the next file.
-    const { result, partPath } = await mapInHost(job, module, stop).finally(() => slots.free());
+    const mapped = workers.run(dropOf(job), () => mapInHost(job, module, stop), stop);
+    const { result, partPath } = await mapped.catch(afterAbort(stop, () => Promise.reject(cancelled(job))));
     if (result.status === "mapped" && result.batches.length > 0) await publish(partPath, job);
     return result;
   }
@@ -164,12 +165,12 @@ export function createMappingPool(
   async function prepare({ name, digest }: Pick<MapperIdentity, "name" | "digest">): Promise<void> {
     const module = await (means.expected ?? locate)(name, digest);
     // A task may have started the host meanwhile; then there is one.
-    if (module !== null && slots.areAllFree && !closing.signal.aborted) hosts.prepare(module);
+    if (module !== null && workers.isIdle && !closing.signal.aborted) hosts.prepare(module);
   }
 
   return {
     async prepare(mapper) {
-      if (!slots.areAllFree || closing.signal.aborted) return;
+      if (!workers.isIdle || closing.signal.aborted) return;
       // A fault is reported when the file is mapped.
       await keepUntilEnd(prepare(mapper), inProgress);
     },
@@ -274,6 +275,19 @@ function leftWords(left: readonly string[], job: JobNames): string | null {
 /** In the words of the mapping thread. */
 export function lateWords(words: string): string {
   return `${words} after the file was written, so what it gives is lost`;
+}
+
+/** For a rejection: what `instead` returns when the signal was aborted. */
+function afterAbort<T>(signal: AbortSignal, instead: () => T): (thrown: unknown) => T {
+  return (thrown) => {
+    if (signal.aborted) return instead();
+    throw thrown;
+  };
+}
+
+/** Callers without drops take their turns as one. */
+function dropOf(job: MapJob | undefined): string {
+  return job?.drop ?? "";
 }
 
 /** The facts of a file in log lines. */

@@ -28,7 +28,7 @@ it("takes the next step of a run whose wait ended during a scan", async () => {
       log: silentLog,
       reach: { retryNow: () => undefined },
     } as unknown as RunSteps,
-    { intakeConcurrency: 1, intakePerDrop: null, deliveryConcurrency: 1 },
+    { intakeConcurrency: 1, intakePerDrop: null, intakeSpare: 0, deliveryConcurrency: 1 },
   );
   scheduler.wake();
   await expect.poll(() => scheduler.waitReason(run)).toBeDefined();

@@ -55,3 +55,31 @@ test("a task that fails gives its place on, and a full queue says so", async () 
   expect(await next).toBe("done");
   expect(queue.isFull).toBe(false);
 });
+
+test("a caller without a task has a spare place while another has all the others, and alone no more than these", async () => {
+  const { begun, add, end } = tasks(new FairQueue(2, { spare: 1 }));
+  const all = [add("A", "a0"), add("A", "a1"), add("A", "a2")];
+  expect(begun).toEqual(["a0", "a1"]);
+  all.push(add("B", "b0"), add("B", "b1"), add("C", "c0"));
+  expect(begun).toEqual(["a0", "a1", "b0"]);
+  for (const name of ["b0", "b1", "c0", "a0", "a1", "a2"]) await end(name);
+  await Promise.all(all);
+  expect(begun).toEqual(["a0", "a1", "b0", "b1", "c0", "a2"]);
+});
+
+test("a task that is given up before its turn does not begin, and delays no other", async () => {
+  const queue = new FairQueue<string>(1);
+  const end = Promise.withResolvers<void>();
+  const first = queue.run("A", () => end.promise);
+  const stop = new AbortController();
+  const begun: string[] = [];
+  const given = queue.run("A", async () => begun.push("given up"), stop.signal);
+  const next = queue.run("A", async () => begun.push("next"), new AbortController().signal);
+  stop.abort(new Error("gone"));
+  await expect(given).rejects.toThrow("gone");
+  await expect(queue.run("B", async () => begun.push("late"), stop.signal)).rejects.toThrow("gone");
+  end.resolve();
+  await Promise.all([first, next]);
+  expect(begun).toEqual(["next"]);
+  expect(queue.isIdle).toBe(true);
+});

@@ -1,7 +1,7 @@
 /** Lists wait for the process that works for others of their mapper, for a while. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ListTurns } from "../../src/workers/list-turns.ts";
-import { Slots } from "../../src/workers/slots.ts";
+import { FairQueue } from "../../src/support/turns.ts";
+import { ListTurns, type Load } from "../../src/workers/list-turns.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -9,77 +9,115 @@ afterEach(() => void vi.useRealTimers());
 const never = new AbortController().signal;
 const busy = { threads: 1, tasks: 1 };
 
-/** Notes in `told` what came of it. */
-async function noteTurn(turns: ListTurns, name: string, told: string[], signal = never, load = busy): Promise<void> {
-  told.push(`${name} ${(await turns.take("mapper", load, signal)) ? "begins" : "does not"}`);
+interface Asked {
+  readonly drop?: string;
+  readonly key?: string;
+  readonly load?: Load;
+  readonly signal?: AbortSignal;
+}
+
+/** Lists that end when they are told, and what came of each. */
+function lists(workers = new FairQueue<string>(8)) {
+  const turns = new ListTurns(workers);
+  const told: string[] = [];
+  const ends = new Map<string, () => void>();
+  return {
+    told,
+    async ask(name: string, { drop = "drop", key = "mapper", load = busy, signal = never }: Asked = {}): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      ends.set(name, resolve);
+      const work = () => {
+        told.push(name);
+        return promise;
+      };
+      await turns.run({ key, drop, load }, work, signal).catch(() => told.push(`not ${name}`));
+    },
+    async end(name: string): Promise<void> {
+      ends.get(name)?.();
+      await vi.advanceTimersByTimeAsync(0);
+    },
+  };
 }
 
 test("lists get their turns one after another, in the order of arrival", async () => {
-  const turns = new ListTurns(new Slots(8));
-  const told: string[] = [];
-  const all = ["first", "second", "third"].map((name) => noteTurn(turns, name, told));
-  await all[0];
-  expect(told).toEqual(["first begins"]);
-  turns.free("mapper");
-  await all[1];
-  expect(told).toEqual(["first begins", "second begins"]);
-  turns.free("mapper");
-  await all[2];
-  turns.free("mapper");
-  expect(await turns.take("mapper", busy, never)).toBe(true);
+  const { told, ask, end } = lists();
+  const all = ["first", "second", "third"].map((name) => ask(name));
+  expect(told).toEqual(["first"]);
+  await end("first");
+  expect(told).toEqual(["first", "second"]);
+  await end("second");
+  await end("third");
+  await Promise.all(all);
+  void ask("fourth");
+  expect(told).toEqual(["first", "second", "third", "fourth"]);
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test("the lists of drops take turns, whatever the backlog of one of them", async () => {
+  const { told, ask, end } = lists();
+  for (const [name, drop] of [..."12345"].map((nth) => [`a${nth}`, "a"] as const)) void ask(name, { drop });
+  void ask("d1", { drop: "d" });
+  void ask("d2", { drop: "d" });
+  void ask("b1", { drop: "b" });
+  for (const name of ["a1", "a2", "d1", "b1", "a3", "d2", "a4"]) await end(name);
+  expect(told).toEqual(["a1", "a2", "d1", "b1", "a3", "d2", "a4", "a5"]);
+});
+
 test("a list begins beside a running one after a wait, and at once with an idle thread", async () => {
-  const turns = new ListTurns(new Slots(8));
-  const told: string[] = [];
-  expect(await turns.take("mapper", busy, never)).toBe(true);
-  expect(await turns.take("another", busy, never)).toBe(true);
-  expect(await turns.take("mapper", { threads: 2, tasks: 1 }, never)).toBe(true);
-  const waiting = noteTurn(turns, "patient", told);
+  const { told, ask } = lists();
+  void ask("first");
+  void ask("of another mapper", { key: "another" });
+  void ask("with a thread", { load: { threads: 2, tasks: 1 } });
+  void ask("patient");
   await vi.advanceTimersByTimeAsync(100);
-  expect(told).toEqual([]);
+  expect(told).toEqual(["first", "of another mapper", "with a thread"]);
   await vi.advanceTimersByTimeAsync(10_000);
-  await waiting;
-  expect(told).toEqual(["patient begins"]);
+  expect(told).toEqual(["first", "of another mapper", "with a thread", "patient"]);
+});
+
+test("a list begins at once beside one that the process has been at for that wait", async () => {
+  const { told, ask } = lists();
+  void ask("slow");
+  await vi.advanceTimersByTimeAsync(10_000);
+  void ask("next");
+  expect(told).toEqual(["slow", "next"]);
 });
 
 test("of two lists that come at once, one takes the idle thread and the other waits", async () => {
-  const turns = new ListTurns(new Slots(8));
-  const told: string[] = [];
-  const idle = { threads: 1, tasks: 0 };
-  const [first] = ["first", "second"].map((name) => noteTurn(turns, name, told, never, idle));
-  await first;
-  expect(told).toEqual(["first begins"]);
+  const { told, ask } = lists();
+  for (const name of ["first", "second"]) void ask(name, { load: { threads: 1, tasks: 0 } });
+  expect(told).toEqual(["first"]);
   await vi.advanceTimersByTimeAsync(10_000);
-  expect(told).toEqual(["first begins", "second begins"]);
+  expect(told).toEqual(["first", "second"]);
 });
 
 test("a list that is cancelled while it waits does not begin, and delays no other", async () => {
-  const turns = new ListTurns(new Slots(8));
-  const told: string[] = [];
-  await turns.take("mapper", busy, never);
+  const { told, ask, end } = lists();
+  void ask("first");
   const stop = new AbortController();
-  const cancelled = noteTurn(turns, "cancelled", told, stop.signal);
-  const last = noteTurn(turns, "last", told);
+  const cancelled = ask("cancelled", { signal: stop.signal });
+  const last = ask("last");
   stop.abort();
   await cancelled;
-  turns.free("mapper");
+  await end("first");
+  await end("last");
   await last;
-  expect(told).toEqual(["cancelled does not", "last begins"]);
-  expect(await turns.take("mapper", busy, stop.signal)).toBe(false);
+  expect(told).toEqual(["first", "not cancelled", "last"]);
+  await ask("late", { signal: stop.signal });
+  expect(told.at(-1)).toBe("not late");
 });
 
-test("a turn takes a slot, and returns it", async () => {
-  const slots = new Slots(1);
-  const turns = new ListTurns(slots);
-  expect(await turns.take("mapper", busy, never)).toBe(true);
-  expect(slots.areAllFree).toBe(false);
+test("a turn takes a worker, and returns it", async () => {
+  const workers = new FairQueue<string>(1);
+  const { told, ask, end } = lists(workers);
+  const first = ask("first");
+  expect(workers.isIdle).toBe(false);
   const stop = new AbortController();
-  const another = turns.take("another", busy, stop.signal);
+  const another = ask("another", { key: "another", signal: stop.signal });
   stop.abort();
-  expect(await another).toBe(false);
-  turns.free("mapper");
-  expect(slots.areAllFree).toBe(true);
-  expect(await turns.take("another", busy, never)).toBe(true);
+  await another;
+  expect(told).toEqual(["first", "not another"]);
+  await end("first");
+  await first;
+  expect(workers.isIdle).toBe(true);
 });

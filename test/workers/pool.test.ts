@@ -32,6 +32,19 @@ describe("the pool", () => {
     await expect(access(join(folder, "loop.segment"))).rejects.toThrow();
   });
 
+  it("maps the file of a drop after at most one of another drop's, which has many", async () => {
+    const { pool, job } = await poolOf({ good: GOOD }, { count: 1 });
+    const done: string[] = [];
+    const files = await Promise.all(["a", "a", "a", "a", "b"].map(async (drop) => ({ ...(await job("good")), drop })));
+    await Promise.all(
+      files.map(async (file) => {
+        expect(await onlyOne(pool.map([file], new AbortController().signal))).toMatchObject({ status: "mapped" });
+        done.push(file.drop);
+      }),
+    );
+    expect(done.indexOf("b")).toBeLessThan(3);
+  });
+
   it("closes when a cancelled check of a version has ended, since it may write to the kept versions", async () => {
     const ended: string[] = [];
     const found = Promise.withResolvers<null>();

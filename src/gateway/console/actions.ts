@@ -12,9 +12,9 @@ import type { Scheduler } from "../../runs/scheduler.ts";
 import type { Spool } from "../../spool/spool.ts";
 import { type Clock, timeWords } from "../../support/clock.ts";
 import { HeadgateError, InvariantError, RejectedError } from "../../support/errors.ts";
-import { Slots } from "../../workers/slots.ts";
+import { FairQueue } from "../../support/turns.ts";
 import type { Closer } from "../closers.ts";
-import { inTurn, NewestRequests } from "./costly-requests.ts";
+import { NewestRequests } from "./costly-requests.ts";
 import { type Previewed, Previews } from "./preview.ts";
 import { assertHeld, RunProvisioner } from "./provision-runs.ts";
 import { EFFECTS, fileOf, named, runOf } from "./subjects.ts";
@@ -27,7 +27,7 @@ export interface ActionParts {
   readonly clock: Clock;
   readonly closers: Closer[];
   /** Turns of files that are mapped for people, by the playground too. */
-  readonly mapping: Slots;
+  readonly mapping: FairQueue<string>;
   /** The configuration that replays are bound to, as it is now. */
   binding(): BindingParts;
   /** Throws `RejectedError` when the command cannot be executed. */
@@ -43,7 +43,7 @@ const PREVIEWS = 2;
 type PreviewRequest = BodyOf<typeof actionEndpoints.preview>;
 
 export function actionHandlers(parts: ActionParts): HandlersOf<typeof actionEndpoints> {
-  const slots = new Slots(PREVIEWS);
+  const slots = new FairQueue<string>(PREVIEWS);
   const replays = new NewestRequests("preview replay");
   parts.closers.push(async () => replays.close());
   return {
@@ -52,7 +52,7 @@ export function actionHandlers(parts: ActionParts): HandlersOf<typeof actionEndp
       const items =
         body.action === "replay"
           ? await replays.run(person.name, signal, (stop) => previewsOf(parts, body, stop))
-          : await inTurn(slots, signal, () => previewsOf(parts, body, signal));
+          : await slots.run(person.name, () => previewsOf(parts, body, signal), signal);
       return { items };
     },
     // It is performed to its end, also when the client has gone.

@@ -1,21 +1,10 @@
 /** Limits of requests that cost processor time: one at a time for each person, and few for all people. */
 import { RejectedError } from "../../support/errors.ts";
-import type { Slots } from "../../workers/slots.ts";
 
 /** Files that mappers map at the same time for the playground and for previews of replays, of all people. */
 export const MAPPED_AT_ONCE = 2;
 /** Milliseconds of one such file; a person waits for the answer. */
 export const MAPPING_LIMIT_MS = 30_000;
-
-/** Performs the work when its turn comes. Throws the reason of the signal when that is aborted before. */
-export async function inTurn<Answer>(slots: Slots, signal: AbortSignal, work: () => Promise<Answer>): Promise<Answer> {
-  if (!(await slots.take(signal))) throw signal.reason;
-  try {
-    return await work();
-  } finally {
-    slots.free();
-  }
-}
 
 /** A newer request of a person ends the one before. */
 export class NewestRequests {

@@ -13,7 +13,7 @@ import { readingEndpoints } from "../../operations/api/readings.ts";
 import { triggerEndpoints } from "../../operations/api/triggers.ts";
 import { type ServedEndpoint, served } from "../../operations/endpoint-routes.ts";
 import type { HealthPart } from "../../operations/state-of-work.ts";
-import { Slots } from "../../workers/slots.ts";
+import { FairQueue } from "../../support/turns.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { type ActionParts, actionHandlers } from "./actions.ts";
 import { attentionHandlers } from "./attention.ts";
@@ -53,7 +53,7 @@ export interface ConsoleParts extends QueryParts, Pick<ActionParts, "binding" | 
 
 /** Called once, when all parts are opened. */
 function consoleHandlers(config: GatewayConfig, parts: ConsoleParts): ConsoleHandlers {
-  const mapping = new Slots(MAPPED_AT_ONCE);
+  const mapping = new FairQueue<string>(MAPPED_AT_ONCE);
   return {
     drops: dropHandlers(config, parts),
     overview: overviewHandlers(config, parts),

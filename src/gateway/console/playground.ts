@@ -24,15 +24,15 @@ import { type Clock, isoInstant } from "../../support/clock.ts";
 import { ConfigError, RejectedError } from "../../support/errors.ts";
 import { runIdTimeMs } from "../../support/run-id.ts";
 import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
+import type { FairQueue } from "../../support/turns.ts";
 import { ianaZone } from "../../wire/zones.ts";
 import { isBundled } from "../../workers/bundled.ts";
 import { createCatalogue } from "../../workers/catalogue.ts";
 import { type DryRuns, openDryRuns } from "../../workers/dry-run.ts";
 import { createInspector } from "../../workers/inspector.ts";
-import type { Slots } from "../../workers/slots.ts";
 import type { Closer } from "../closers.ts";
 import { batchLimits } from "../runs.ts";
-import { inTurn, MAPPED_AT_ONCE, MAPPING_LIMIT_MS, NewestRequests } from "./costly-requests.ts";
+import { MAPPED_AT_ONCE, MAPPING_LIMIT_MS, NewestRequests } from "./costly-requests.ts";
 import { type ContentParts, FileContent, mustFindFile } from "./file-content.ts";
 import { previewOf } from "./input-preview.ts";
 import { mappedAnswer, unmappedAnswer } from "./mapped-answer.ts";
@@ -44,7 +44,7 @@ export interface PlaygroundParts extends ContentParts {
   readonly clock: Clock;
   readonly closers: Closer[];
   /** Turns of files that are mapped for people, by previews too. */
-  readonly mapping: Slots;
+  readonly mapping: FairQueue<string>;
 }
 
 export function openPlayground(config: GatewayConfig, parts: PlaygroundParts): HandlersOf<typeof playgroundEndpoints> {
@@ -173,7 +173,7 @@ class Playground {
   }
 
   readonly #mapFile: DryRuns["map"] = (run, signal, show) =>
-    inTurn(this.#parts.mapping, signal, async () => (await this.#runs()).map(run, signal, show));
+    this.#parts.mapping.run("", async () => (await this.#runs()).map(run, signal, show), signal);
 
   #runs(): Promise<DryRuns> {
     const { workers, mappers } = this.#config;

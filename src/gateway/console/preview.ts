@@ -17,7 +17,7 @@ import { overtakenWords } from "../../runs/steps/later-deliveries.ts";
 import { RejectedError } from "../../support/errors.ts";
 import { counted } from "../../support/grouped-number.ts";
 import type { ActionParts } from "./actions.ts";
-import { inTurn, MAPPING_LIMIT_MS } from "./costly-requests.ts";
+import { MAPPING_LIMIT_MS } from "./costly-requests.ts";
 import { assertHeld, RunProvisioner } from "./provision-runs.ts";
 import type { ReplayPlan } from "./replay-comparison.ts";
 import { isUndecided, ReplayPlanner } from "./replay-plan.ts";
@@ -76,15 +76,19 @@ export class Previews {
     if (this.#plans > PLANS_MAX)
       return { words: `not compared: at most ${PLANS_MAX} files are compared at a time`, detail: null };
     const { mapping } = this.#parts;
-    const plan = await inTurn(mapping, this.#signal, async () => {
-      this.#planner ??= ReplayPlanner.open({
-        ...this.#parts,
-        timeLimitMs: MAPPING_LIMIT_MS,
-        isOfSeveral: this.#isOfSeveral,
-        unplanned: UNPLANNED,
-      });
-      return (await this.#planner).plan(run, this.#options, this.#signal);
-    });
+    const plan = await mapping.run(
+      "",
+      async () => {
+        this.#planner ??= ReplayPlanner.open({
+          ...this.#parts,
+          timeLimitMs: MAPPING_LIMIT_MS,
+          isOfSeveral: this.#isOfSeveral,
+          unplanned: UNPLANNED,
+        });
+        return (await this.#planner).plan(run, this.#options, this.#signal);
+      },
+      this.#signal,
+    );
     return { words: planWords(plan), detail: detailOf(plan) };
   }
 

@@ -6,8 +6,8 @@ import { Piscina } from "piscina";
 import type { Validation } from "../../operations/api/configuration.ts";
 import { RejectedError, wordsOf } from "../../support/errors.ts";
 import { besideModule } from "../../support/threads/beside.ts";
-import { Slots } from "../../workers/slots.ts";
-import { inTurn, NewestRequests } from "./costly-requests.ts";
+import { FairQueue } from "../../support/turns.ts";
+import { NewestRequests } from "./costly-requests.ts";
 
 /** Milliseconds of one text, with the start of the thread. */
 const TIME_LIMIT_MS = 20_000;
@@ -17,7 +17,7 @@ const IDLE_MS = 10_000;
 export class Validator {
   readonly #timeLimitMs: number;
   readonly #newest = new NewestRequests("validate configuration");
-  readonly #slot = new Slots(1);
+  readonly #slot = new FairQueue<string>(1);
   #pool: Piscina<string, Validation> | null = null;
 
   constructor(timeLimitMs = TIME_LIMIT_MS) {
@@ -26,7 +26,7 @@ export class Validator {
 
   /** Throws `RejectedError` for a text that needs more time or memory than the thread has. */
   validate(text: string, person: string, gone: AbortSignal): Promise<Validation> {
-    return this.#newest.run(person, gone, (signal) => inTurn(this.#slot, signal, () => this.#check(text, signal)));
+    return this.#newest.run(person, gone, (signal) => this.#slot.run(person, () => this.#check(text, signal), signal));
   }
 
   async close(): Promise<void> {

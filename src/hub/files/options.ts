@@ -40,7 +40,8 @@ const common = {
     .union([z.literal("auto"), z.int().min(1).max(256)])
     .default("auto")
     .describe(
-      "Files that are mapped at the same time, of all accounts together, which take turns; `auto`: one a core.",
+      "Files that are mapped at the same time, of all accounts together, which take turns; `auto`: one a core. Two " +
+        "more are for accounts that have none among them, so that slow files of one do not hold those of the others.",
     ),
   memory: size("512MB").describe("Memory that the mapping of one file may use before it is refused; 512MB by default."),
   timeLimit: duration("10m").describe(

@@ -130,9 +130,10 @@ async function orAfterFault<Value>(
 }
 
 async function jobOf({ run, sha256, shared }: Input, { lookups, spool }: RunSteps): Promise<MapJob> {
-  const { id, path, binding } = run;
+  const { id, drop, path, binding } = run;
   return {
     runId: id,
+    drop,
     inputPath: shared?.path ?? spool.inputPath(id),
     ...(shared === null ? {} : { input: spanOf(shared) }),
     inputSha256: sha256,
