@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { EVENT_TYPES, eventsPage, eventsQuery, misfitOf } from "../../wire/index.ts";
 import type { HubContext } from "../context.ts";
-import { callerOf } from "../http/access.ts";
+import { admitAgain, callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import type { EventFilter, EventPage } from "../store/events/events.ts";
@@ -45,6 +45,7 @@ export async function eventRoutes(app: FastifyInstance, context: HubContext): Pr
       // Events that do not fit the filter are passed over without a wait.
       if (found.next === found.last && (leftMs <= 0 || !(await watch.wait(accountId, found.last, leftMs, ended))))
         break;
+      await admitAgain(context, request);
       found = shownPage(await ask(found.next));
     }
     return found;

@@ -8,7 +8,7 @@ import { faultPoint } from "../../support/faults.ts";
 import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
 import { idempotencyKeyOf, REPLAYED_HEADER } from "../../wire/push-request.ts";
 import type { HubContext } from "../context.ts";
-import { callerOf } from "../http/access.ts";
+import { admitAgain, callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";
 import type { NewFile } from "../store/store.ts";
 import { BlobTooLarge, type PutBlob } from "./blobs.ts";
@@ -104,6 +104,13 @@ export async function recorded(
   draft: FileDraft,
 ): Promise<number> {
   const { accountId, user } = callerOf(request);
+  try {
+    await admitAgain(context, request);
+  } catch (thrown) {
+    put.release();
+    await files.discard([put.sha256]);
+    throw thrown;
+  }
   const { id, isRepeat } = await recordedFor(context, files, { accountId, user }, put, draft);
   if (isRepeat) void reply.header(REPLAYED_HEADER, "true");
   return id;

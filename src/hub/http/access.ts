@@ -2,8 +2,8 @@
  * Access rules of the routes: one table for all of them, checked before a byte of the body is read (specification,
  * *Authentication* 3 to 7, and *Errors*).
  */
-import type { FastifyInstance, FastifyRequest } from "fastify";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
 import { admitToPage, type PageAccess } from "../sessions/page-access.ts";
 import type { BrowserSession, Sessions } from "../sessions/sessions.ts";
 import { callerBy, type Guard, type Principal } from "../token/guard.ts";
@@ -44,6 +44,8 @@ export const ACCESS = {
   peoplePage: { ...PAGE, right: "people", page: "member" },
 } as const satisfies Record<string, AccessRule | null>;
 
+/** A request that takes longer is admitted again. */
+const LASTING_MS = 1_000;
 /** Path of the documentation page. */
 export const DOCUMENTATION_PATH = "/docs";
 const PAGE_FILE: RouteFacts = { access: "open", tag: "Hub", summary: "A file of the page", hidden: true };
@@ -60,6 +62,7 @@ declare module "fastify" {
     principal: Principal | null;
     /** Of pages; null without one. */
     session: BrowserSession | null;
+    begunMs: number;
   }
   interface FastifyContextConfig {
     facts?: RouteFacts;
@@ -74,6 +77,7 @@ export function installAccess(app: FastifyInstance, guard: Guard, sessions: Sess
   const routes: HubRoute[] = [];
   app.decorateRequest("principal", null);
   app.decorateRequest("session", null);
+  app.decorateRequest("begunMs", 0);
   app.decorateRequest("newCookie", null);
   app.addHook("onRoute", (route) => {
     const { method, url } = route;
@@ -83,10 +87,8 @@ export function installAccess(app: FastifyInstance, guard: Guard, sessions: Sess
     if (facts === undefined) throw new Error(`the route ${String(method)} ${url} declares no access rule`);
     for (const one of [method].flat()) routes.push({ method: one, url, facts });
   });
-  app.addHook("onRequest", async (request, reply) => {
-    const access = request.routeOptions.config.facts?.access;
-    // Without facts: no route has this address, and every caller may learn that.
-    const rule: AccessRule | null = access === undefined ? null : ACCESS[access];
+  const admit = async (request: FastifyRequest, reply: FastifyReply) => {
+    const rule = ruleOf(request);
     if (rule === null) return;
     if (rule.page === undefined) {
       request.principal = await guard.admit(request, rule);
@@ -98,8 +100,33 @@ export function installAccess(app: FastifyInstance, guard: Guard, sessions: Sess
     if (session !== null && session.missing === null) request.principal = callerBy(session);
     if (rule.right !== null && (session === null || !hasRight(session.user, session.accountId, rule.right)))
       throw new HttpProblem(403, "missing-right", "your roles in this account do not permit this page");
+  };
+  app.addHook("onRequest", (request, reply) => {
+    request.begunMs = performance.now();
+    return admit(request, reply);
+  });
+  // The body may have taken long.
+  app.addHook("preHandler", async (request, reply) => {
+    if (performance.now() - request.begunMs <= LASTING_MS) return;
+    return ruleOf(request)?.page === undefined ? admitAgain({ guard }, request) : admit(request, reply);
   });
   return routes;
+}
+
+/** Throws what a request that begins now would be answered: for those that last, since rights end meanwhile. */
+export async function admitAgain({ guard }: { readonly guard: Guard }, request: FastifyRequest): Promise<void> {
+  const rule = ruleOf(request);
+  if (rule === null || rule.page !== undefined) return;
+  const { accountId } = callerOf(request);
+  request.principal = await guard.admit(request, rule);
+  if (request.principal.accountId !== accountId)
+    throw unauthenticated("the user left the account while the request lasted: send it again");
+}
+
+/** Null: open, or no route has this address, which every caller may learn. */
+function ruleOf({ routeOptions }: FastifyRequest): AccessRule | null {
+  const { facts } = routeOptions.config;
+  return facts === undefined ? null : ACCESS[facts.access];
 }
 
 /** The caller of a route that is not open. */

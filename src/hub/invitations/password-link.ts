@@ -28,10 +28,12 @@ export async function makePasswordLink(context: HubContext, acting: Acting, user
   const { token, hash } = newLinkSecret();
   const nowMs = clock.now().epochMilliseconds;
   const expiresMs = nowMs + mail.validity.reset;
+  const isOwn = user.id === acting.user.id;
   await store.people.change(function* (): Steps<void> {
     // From here on a manager can choose the password.
-    if (user.id !== acting.user.id) yield* setProven(user.id, null);
-    yield* addLink({ purpose: "reset", subjectId: user.id, hash, createdMs: nowMs, expiresMs });
+    if (!isOwn) yield* setProven(user.id, null);
+    const made = { purpose: "reset", subjectId: user.id, hash, createdMs: nowMs, expiresMs } as const;
+    yield* addLink(isOwn ? made : { ...made, makerId: acting.user.id });
     const subject = { kind: "user", id: user.id, name: user.username } as const;
     yield* recordAboutPerson(user.id, { atMs: nowMs, actor, action: "password.link-made", subject });
   });

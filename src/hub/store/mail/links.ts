@@ -10,6 +10,8 @@ export interface NewLink {
   readonly subjectId: number;
   /** Whether it goes to the address of the user alone; absent: the one who asked for it has it. */
   readonly isMailed?: boolean;
+  /** The user who has it, where that is not the subject. */
+  readonly makerId?: number;
   readonly hash: string;
   readonly createdMs: number;
   readonly expiresMs: number;
@@ -23,14 +25,15 @@ export interface LinkStore {
 const OPEN = "purpose = ? AND hash = ? AND used_ms IS NULL AND expires_ms > ?";
 
 /** For use inside a write, as the next two. */
-export function* addLink({ purpose, subjectId, isMailed = false, hash, createdMs, expiresMs }: NewLink): Steps<void> {
+export function* addLink({ purpose, subjectId, isMailed = false, makerId, hash, ...times }: NewLink): Steps<void> {
   yield* insert("one_time_link", {
     purpose,
     subject_id: subjectId,
     mailed: isMailed,
+    maker_id: makerId,
     hash,
-    created_ms: createdMs,
-    expires_ms: expiresMs,
+    created_ms: times.createdMs,
+    expires_ms: times.expiresMs,
   });
 }
 

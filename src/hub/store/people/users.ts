@@ -165,6 +165,12 @@ export function* dropPassword(id: number): Steps<void> {
  */
 function* endPasswordLinks(id: number): Steps<void> {
   yield* change("DELETE FROM one_time_link WHERE purpose = 'reset' AND subject_id = ? AND used_ms IS NULL", id);
+  yield* endMadeLinks(id);
+}
+
+/** Links to the passwords of others: the manager who made them has them, and perhaps no longer the right. */
+function* endMadeLinks(makerId: number): Steps<void> {
+  yield* change("DELETE FROM one_time_link WHERE maker_id = ? AND used_ms IS NULL", makerId);
 }
 
 /** Makes an account the user's default: the last one that was used. */
@@ -179,8 +185,13 @@ export function* putMembership(userId: number, membership: NewMembership): Steps
     const sql = "SELECT 1 FROM membership WHERE account_id = ? AND business_id = ? AND user_id <> ?";
     if ((yield* row(sql, accountId, businessId, userId)) !== undefined) return false;
   }
-  const known = yield* row("SELECT 1 FROM membership WHERE user_id = ? AND account_id = ?", userId, accountId);
+  const known = yield* row(
+    "SELECT CAST(roles AS TEXT) AS roles FROM membership WHERE user_id = ? AND account_id = ?",
+    userId,
+    accountId,
+  );
   if (known === undefined) yield* endPasswordLinks(userId);
+  else if (known["roles"] !== jsonOf(roles)) yield* endMadeLinks(userId);
   const last = yield* row("SELECT coalesce(max(place), -1) AS place FROM membership WHERE user_id = ?", userId);
   yield* change(
     `INSERT INTO membership (user_id, account_id, place, roles, origin) VALUES (?, ?, ?, ?, ?)
@@ -194,9 +205,16 @@ export function* putMembership(userId: number, membership: NewMembership): Steps
   return true;
 }
 
-/** With the claims and personal tokens of the user there. False when there was none. */
+/** With the claims and personal tokens of the user there, and invitations by which he would return. */
 export function* removeMembership(userId: number, accountId: number): Steps<boolean> {
   yield* change("DELETE FROM api_token WHERE user_id = ? AND account_id = ?", userId, accountId);
+  yield* change(
+    `UPDATE invitation SET state = 'Withdrawn' WHERE account_id = ? AND state = 'Open'
+      AND email_key = (SELECT email_key FROM hub_user WHERE id = ?)`,
+    accountId,
+    userId,
+  );
+  yield* endMadeLinks(userId);
   return (yield* change("DELETE FROM membership WHERE user_id = ? AND account_id = ?", userId, accountId)) > 0;
 }
 
