@@ -3,6 +3,7 @@ import ExcelJS from "exceljs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { changeUser } from "../../src/hub/store/people/users.ts";
 import type { HubStore } from "../../src/hub/store/store.ts";
+import { openBrowser } from "../hub/browser.ts";
 import { zip } from "./contents.ts";
 import { type PlatformRig, SECOND, standardCsv, startRig } from "./rig.ts";
 
@@ -360,7 +361,16 @@ test("users are created and changed by a manager, and refused where the manager 
   const good = await rig.store("md_users1.csv", "user_name,user_id,user_roles\nmanager,,Manager\nmd-user,77,User\n");
   await rig.became(good, "stored");
   const query = { "BusinessKeys.Name": "BusinessId", "BusinessKeys.Values": "77" };
-  expect(await rig.get("/user/users", query)).toMatchObject([{ username: "md-user", state: "Invited" }]);
+  const [user] = await rig.get("/user/users", query);
+  expect(user).toMatchObject({ username: "md-user", state: "Invited" });
+  // The note of its row says that a link sets the password.
+  const { link } = await rig.get("/user/updatePasswordLink", { UserId: user.id });
+  const browser = openBrowser({ url: () => rig.platform().url });
+  const { pathname, search, searchParams } = new URL(link);
+  await browser.open(pathname + search);
+  const words = "a first password of the own";
+  await browser.send(pathname, { token: searchParams.get("token") ?? "", password: words, again: words });
+  expect(await rig.get("/user/users", query)).toMatchObject([{ state: "Active" }]);
   const id = await rig.store("md_users2.csv", "user_name,user_roles\nnobody,Admin\n");
   expect((await rig.became(id, "quarantined"))["reason"]).toMatch(/cannot give the roles Admin/);
 });

@@ -5,7 +5,7 @@ import { newLinkSecret } from "../mail/mail.ts";
 import type { Steps } from "../store/database.ts";
 import { addLink } from "../store/mail/links.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
-import { setProven } from "../store/people/users.ts";
+import { hasIdentity, setProven } from "../store/people/users.ts";
 import type { UserRecord } from "../store/store.ts";
 import { notFound } from "../structure/pages.ts";
 import { hasRight, mayManage, mayManagePerson } from "../token/rights.ts";
@@ -19,43 +19,45 @@ export interface MadeLink {
 /** `userId`: null for the caller's own. */
 export async function makePasswordLink(context: HubContext, acting: Acting, userId: number | null): Promise<MadeLink> {
   const { store, mail, clock } = context;
-  const { actor } = acting;
+  const { actor, accountId } = acting;
   if (actor.impersonator !== null)
     throw forbidden("who acts as another user makes no link to a password: sign out first");
-  const user = userId === null || userId === acting.user.id ? acting.user : await othersUser(context, acting, userId);
-  if (user.passwordHash === null)
-    throw new HttpProblem(409, "conflict", `the user ${user.username} has no password here: another service knows it`);
   const { token, hash } = newLinkSecret();
   const nowMs = clock.now().epochMilliseconds;
   const expiresMs = nowMs + mail.validity.reset;
-  const isOwn = user.id === acting.user.id;
-  await store.people.change(function* (): Steps<void> {
+  const add = function* (user: UserRecord): Steps<void> {
+    // A user without both was made by a file of master data, and sets the first password by the link.
+    if (user.passwordHash === null && (yield* hasIdentity(user.id)))
+      throw new HttpProblem(409, "conflict", `${user.username} has no password here: another service knows it`);
+    const isOwn = user.id === acting.user.id;
     // From here on a manager can choose the password.
     if (!isOwn) yield* setProven(user.id, null);
     const made = { purpose: "reset", subjectId: user.id, hash, createdMs: nowMs, expiresMs } as const;
     yield* addLink(isOwn ? made : { ...made, makerId: acting.user.id });
     const subject = { kind: "user", id: user.id, name: user.username } as const;
     yield* recordAboutPerson(user.id, { atMs: nowMs, actor, action: "password.link-made", subject });
-  });
+  };
+  if (userId === null || userId === acting.user.id) await store.people.change(() => add(acting.user));
+  else {
+    if (!hasRight(acting.user, accountId, "people"))
+      throw forbidden("only a Manager makes links for other users; leave out UserId for your own");
+    // Nor does the user enter another account meanwhile.
+    const made = await store.people.changeMember(accountId, userId, ({ user, members }) => {
+      requireManaged(user, members.find(({ id }) => id === acting.user.id) ?? acting.user, accountId);
+      return add(user);
+    });
+    if (made === "missing") throw notFound("user", String(userId));
+  }
   return { link: mail.linkTo("/password/reset", token), expiresMs };
 }
 
 /** A password opens every account of its user: a manager of one of them may not set it. */
-async function othersUser(
-  { store }: HubContext,
-  { user: manager, accountId }: Acting,
-  id: number,
-): Promise<UserRecord> {
-  if (!hasRight(manager, accountId, "people"))
-    throw forbidden("only a Manager makes links for other users; leave out UserId for your own");
-  const user = await store.people.userById(id);
-  const isMember = user?.memberships.some((one) => one.accountId === accountId) === true;
-  if (user === null || !isMember) throw notFound("user", String(id));
+function requireManaged(user: UserRecord, manager: UserRecord, accountId: number): void {
+  if (!hasRight(manager, accountId, "people")) throw forbidden("you may no longer change users of this account");
   if (!mayManage(manager, accountId, user)) throw forbidden(`the user ${user.username} has a higher role than you`);
   if (!mayManagePerson(manager, accountId, user))
     throw forbidden(`the user ${user.username} belongs to other accounts, too: only the user himself asks for a link`);
   if (user.state === "Inactive") throw new HttpProblem(409, "conflict", `the user ${user.username} is deactivated`);
-  return user;
 }
 
 function forbidden(why: string): HttpProblem {

@@ -147,6 +147,9 @@ describe("a person whom a grant lets in", () => {
       error: "invalid_grant",
       error_description: expect.stringContaining("has no password here"),
     });
+    const { id = 0 } = (await store().people.userByName("dan")) ?? {};
+    const link = await hub.call("GET", "/user/updatePasswordLink", { as: "admin", query: { UserId: id } });
+    expect(link).toMatchObject({ status: 409, body: { detail: expect.stringContaining("dan has no password here") } });
   });
 });
 

@@ -150,6 +150,10 @@ function* endMailedLinks(id: number): Steps<void> {
   yield* change("DELETE FROM sign_on_confirmation WHERE user_id = ?", id);
 }
 
+export function* hasIdentity(id: number): Steps<boolean> {
+  return (yield* row("SELECT 1 FROM external_identity WHERE user_id = ? LIMIT 1", id)) !== undefined;
+}
+
 export function* endIdentities(id: number): Steps<void> {
   yield* change("DELETE FROM external_identity WHERE user_id = ?", id);
 }
