@@ -13,6 +13,7 @@ import { benchMapping } from "./mapper.ts";
 import { benchQuality } from "./quality.ts";
 import { benchScripts } from "./scripts.ts";
 import { benchTransfer } from "./transfer.ts";
+import { benchWalls } from "./walls.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   alarms: benchAlarms,
@@ -26,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   quality: benchQuality,
   scripts: benchScripts,
   transfer: benchTransfer,
+  walls: benchWalls,
 };
 
 const names = process.argv.slice(2);
