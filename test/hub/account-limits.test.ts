@@ -1,21 +1,28 @@
-/** Limits of what one account makes: sites, sources, variables, alarm templates and alarms. */
+/** Limits of what one account makes: sites, sources, variables, alarm templates, alarms and users. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openBrowser } from "./browser.ts";
 import { createChain, startTestHub, type TestHub, until } from "./fixture.ts";
+import { type MailBox, openMailBox, pathOf, tokenOf } from "./mail/mail-box.ts";
 
-const OF_ALL = { sites: 3, sources: 3, variables: 4, alarmTemplates: 2, alarms: 3 };
+const OF_ALL = { sites: 3, sources: 3, variables: 4, alarmTemplates: 2, alarms: 3, users: 5 };
 const OTHER = { account: 2 };
 
 let hub: TestHub;
+let box: MailBox;
 let chain: Awaited<ReturnType<typeof createChain>>;
 beforeAll(async () => {
   const accounts = [
     { id: 1, name: "First" },
     { id: 2, name: "Second", limits: { sites: 4 } },
   ];
-  hub = await startTestHub({ customerLimits: OF_ALL, accounts });
+  box = await openMailBox();
+  hub = await startTestHub({ customerLimits: OF_ALL, accounts, ...box.options });
   chain = await createChain(hub);
 });
-afterAll(() => hub.close());
+afterAll(async () => {
+  await hub.close();
+  await box.close();
+});
 
 const site = { name: "Site", typeId: 3, timeZoneId: "Europe/Paris" };
 const bodies: Readonly<Record<string, () => object>> = {
@@ -56,6 +63,28 @@ describe("an account has at most", () => {
     expect(report.body.rows).toMatchObject({ created: 0, refused: 2 });
     expect(report.body.items[0].reasons[0].message).toContain("an account may have 3 sites");
   });
+});
+
+test("an account has as many users as its limit says, by whichever way they come", async () => {
+  const create = (username: string) =>
+    hub.call("POST", "/account/users", { body: { username, password: "a-long-password" } });
+  await hub.post("/account/invitations", { email: "eve@example.com", roles: ["User"] });
+  // Four are in the settings of the hub.
+  expect((await create("fifth")).status).toBe(200);
+  const words = "an account may have 5 users";
+  expect(await create("sixth")).toMatchObject({ status: 409, body: { detail: expect.stringContaining(words) } });
+  const { body } = await hub.upload("user_name;user_roles\nsixth;User\nmanager;Manager\n", { Filename: "users.csv" });
+  const { items } = (await hub.call("POST", `/storage/${body}/dryRun`)).body;
+  expect(items).toMatchObject([{ reasons: [{ message: expect.stringContaining(words) }] }, { result: "unchanged" }]);
+  const browser = openBrowser(hub);
+  const link = await box.linkTo("eve@example.com", "/invitation");
+  await browser.open(pathOf(link));
+  const { html } = await browser.send("/invitation", { token: tokenOf(link), username: "eve" });
+  expect(html).toContain("First has as many users as it may have");
+  const { id } = (await hub.get("/user/users")).find((one: { username: string }) => one.username === "fifth");
+  expect(await hub.call("DELETE", `/account/users/${id}`)).toMatchObject({ status: 204 });
+  const again = await browser.send("/invitation", { token: tokenOf(link), username: "eve" });
+  expect(again.html).toContain("You have accepted the invitation");
 });
 
 describe("alarms", () => {

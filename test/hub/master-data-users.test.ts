@@ -22,7 +22,7 @@ test("each member is looked at a few times, however many the file names", () => 
   const sender = { id: 0, username: "manager", memberships: [{ accountId: 1, roles: ["Manager"], businessId: null }] };
   const judging = new UserJudging(
     { members, usernames, emails: new Map() },
-    { accountId: 1, atMs: 0, sender: sender as never },
+    { accountId: 1, atMs: 0, sender: sender as never, most: MANY },
   );
   const row = { reasons: [], notes: [] };
   for (let nth = 0; nth < MANY; nth += 1) {

@@ -2,6 +2,7 @@
  * The invited person accepts: a new user with a temporary password, or one more account for a user of the hub, who
  * signs in first. Any manager can give a user an address, so that the one who reads its mails may be another person.
  */
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { hashOfToken, temporaryPassword } from "../mail/link-secret.ts";
 import { temporaryPasswordMessage } from "../mail/messages.ts";
@@ -9,6 +10,7 @@ import type { Steps } from "../store/database.ts";
 import { finishInvitation, type InvitationRecord, invitationById, lockInvitation } from "../store/mail/invitations.ts";
 import { claimLink } from "../store/mail/links.ts";
 import { queueMail } from "../store/mail/mails.ts";
+import { countOf } from "../store/owned.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
 import {
   createUser,
@@ -44,7 +46,7 @@ export type Accepted =
   /** The link does not exist, was used, has expired, or its invitation was withdrawn. */
   | { readonly kind: "gone" }
   /** The one who invited may no longer give these roles. */
-  | { readonly kind: "void"; readonly account: string }
+  | { readonly kind: "void" | "full"; readonly account: string }
   /** The user with this address has to sign in first: the mail alone does not prove that the user is his. */
   | { readonly kind: "sign-in" }
   /** The user with this address was deactivated. */
@@ -115,6 +117,9 @@ function* acceptSteps(work: Work, id: number): Steps<Accepted> {
   const { username } = acceptance;
   if (known === null && (yield* takenBy({ username }, null)) !== null) return { kind: "username-taken" };
   if (getsPassword(known) && passwordHash === null) return { kind: "gone" };
+  const isNew = known?.memberships.some((one) => one.accountId === accountId) !== true;
+  const most = limitOf(work.context.options, accountId, "membership");
+  if (isNew && (yield* countOf(accountId, "membership")) >= most) return { kind: "full", account };
   // Everything that may refuse is above: from here on the link is used.
   if ((yield* claimLink("invitation", hashOfToken(acceptance.token), nowMs))?.subjectId !== id) return { kind: "gone" };
   if (known !== null) return yield* join(work, invitation, known);

@@ -1,6 +1,8 @@
 /** Compares the users that a file wants with those of the account, by the rules that hold for managers elsewhere. */
+
 import { isDeepStrictEqual } from "node:util";
 import { ROLE_NAMES, type RoleName, readAs, userFields } from "../../wire/index.ts";
+import { fullWords } from "../account-limits.ts";
 import { fieldWords } from "../http/field-words.ts";
 import type { FoundUsers, MemberPlan } from "../store/people/member-plan.ts";
 import { isPasswordForeign } from "../store/people/users.ts";
@@ -15,6 +17,8 @@ interface JudgedFor {
   readonly accountId: number;
   readonly atMs: number;
   readonly sender: Sender;
+  /** Users that the account may have. */
+  readonly most: number;
 }
 
 export type UserVerdict =
@@ -82,6 +86,9 @@ export class UserJudging {
   #created(wanted: Wanted, facts: Facts): UserVerdict {
     const { username, email, firstName, lastName, roles, businessId } = facts;
     if (!this.#mayGive(wanted, roles)) return REFUSED;
+    const { most } = this.#for;
+    if (this.#found.members.length + this.#users.length >= most)
+      return this.#refused(wanted, fullWords({ table: "membership", most }));
     const names = { username, email, firstName, lastName };
     const user = { ...names, state: "Invited", passwordHash: null, origin: "people" } as const;
     const at = this.#users.push({ user, roles, businessId }) - 1;

@@ -46,8 +46,9 @@ interface JudgedAt {
   readonly accountId: number;
   readonly atMs: number;
   /** Entities that the account may have. */
-  readonly limits: Readonly<Record<StructureEntity, number>>;
+  readonly limits: MasterDataLimits;
 }
+export type MasterDataLimits = Readonly<Record<StructureEntity | "membership", number>>;
 
 /** Rows get the reasons why what they say is refused. */
 export function judge(wanted: WantedStructure, found: FoundStructure, by: JudgedAt): Verdicts {
@@ -57,7 +58,7 @@ export function judge(wanted: WantedStructure, found: FoundStructure, by: Judged
   for (const site of wanted.sites) of.set(site, judging.site(site));
   for (const source of wanted.sources) of.set(source, judging.source(source));
   for (const variable of wanted.variables) of.set(variable, judging.variable(variable));
-  const users = new UserJudging(found.users, { accountId, atMs, sender });
+  const users = new UserJudging(found.users, { accountId, atMs, sender, most: by.limits.membership });
   for (const user of wanted.users) of.set(user, ofUser(user, users.judge(user)));
   return { plan: judging.plan, people: users.plan, of };
 }

@@ -4,9 +4,8 @@ import { customKey, type Fields, findColumn } from "../../master-data/columns.ts
 import { readRows, type StatedRow, type TableRules } from "../../master-data/rows.ts";
 import type { MasterDataSettings, ReportedEntity, ReportedRow, RowResult } from "../../wire/index.ts";
 import type { Judgement, KeptReport, MasterDataStore, ReportKey, StructureKeys } from "../store/master-data.ts";
-import type { StructureEntity } from "../store/store.ts";
 import type { CreatedIds } from "../store/structure-plan.ts";
-import { idOf, judge, type Verdict } from "./judge.ts";
+import { idOf, judge, type MasterDataLimits, type Verdict } from "./judge.ts";
 import type { Sender } from "./judge-users.ts";
 import { type Wanted, type WantedStructure, wantedOf } from "./wanted.ts";
 
@@ -24,7 +23,7 @@ export interface MasterDataJob extends ReportKey {
   readonly settings: MasterDataSettings;
   readonly atMs: number;
   readonly sender: Sender;
-  readonly limits: Readonly<Record<StructureEntity, number>>;
+  readonly limits: MasterDataLimits;
 }
 
 export async function processMasterData(

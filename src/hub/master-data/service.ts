@@ -86,6 +86,7 @@ export function createMasterData(
       site: limitOf(options, accountId, "site"),
       source: limitOf(options, accountId, "source"),
       variable: limitOf(options, accountId, "variable"),
+      membership: limitOf(options, accountId, "membership"),
     };
     const processed = await turns
       .run(accountId, () => threads.run({ ...job, limits, atMs: clock.now().epochMilliseconds }, { signal }))

@@ -132,6 +132,10 @@ function outcomePage(visit: Visit, accepted: Exclude<Accepted, { kind: "username
       const words = `The one who invited you may no longer do that for ${accepted.account}. Ask there for another one.`;
       return refusalPage("This invitation no longer holds", words);
     }
+    case "full": {
+      const words = `${accepted.account} has as many users as it may have. Ask there to remove one, and try again.`;
+      return refusalPage("There is no room for another user", words);
+    }
     case "inactive":
       return refusalPage("Your user is deactivated", INACTIVE);
     case "gone":

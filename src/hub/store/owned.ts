@@ -35,6 +35,11 @@ export function* requireRoom(
   if (most === undefined) return;
   // Others that add to the account wait, and count what is added here.
   yield* row(`SELECT 1 FROM structure_change WHERE account_id = ?${dialect.forUpdate("structure_change")}`, accountId);
+  yield* requireFew(accountId, table, most);
+}
+
+/** As above, where a few beyond the limit do no harm: what others add at the same moment is not counted. */
+export function* requireFew(accountId: number, table: Limited, most: number): Steps<void> {
   if ((yield* countOf(accountId, table)) >= most) throw new AccountFull(table, most);
 }
 

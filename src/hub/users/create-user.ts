@@ -2,6 +2,7 @@
 import type { FastifyRequest } from "fastify";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import type { RoleName, UserBody } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";
@@ -12,6 +13,7 @@ import { requireMailRoom } from "../mail/people-limits.ts";
 import { passwordFault } from "../sessions/own-password.ts";
 import type { Steps } from "../store/database.ts";
 import { queueMail } from "../store/mail/mails.ts";
+import { requireFew } from "../store/owned.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
 import { createUser, type NewUser, putMembership } from "../store/people/users.ts";
 import { conflict, takenProblem } from "./edit.ts";
@@ -24,10 +26,13 @@ export interface NewPlace {
   readonly businessId: string | null;
   readonly actor: Actor;
   readonly nowMs: number;
+  /** Users that the account may have. */
+  readonly most: number;
 }
 
-/** For use inside a write. Throws a 409 for names that are taken. */
-function* addUserTo(user: NewUser, { accountId, roles, businessId, actor, nowMs }: NewPlace): Steps<number> {
+/** For use inside a write. Throws `AccountFull`, and a 409 for names that are taken. */
+function* addUserTo(user: NewUser, { accountId, roles, businessId, actor, nowMs, most }: NewPlace): Steps<number> {
+  yield* requireFew(accountId, "membership", most);
   const id = yield* createUser(user);
   if (typeof id === "string") throw takenProblem(id);
   if (!(yield* putMembership(id, { accountId, roles, businessId, origin: "people" })))
@@ -60,7 +65,8 @@ export async function createMember(context: HubContext, request: FastifyRequest,
   const provenMs = sent === null ? null : nowMs;
   const user = { username, email, firstName, lastName, state, passwordHash, mustChangePassword, provenMs } as const;
   const account = (await context.store.identity.account(accountId))?.name ?? String(accountId);
-  const place = { accountId, roles, businessId, actor: actorOf(request), nowMs };
+  const most = limitOf(context.options, accountId, "membership");
+  const place = { accountId, roles, businessId, actor: actorOf(request), nowMs, most };
   const id = await context.store.people.change(function* () {
     const made = yield* addUserTo({ ...user, temporaryUntilMs, origin: "people" }, place);
     if (sent !== null && temporaryUntilMs !== null) {

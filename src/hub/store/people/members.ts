@@ -47,24 +47,33 @@ export function listMembers(
   });
 }
 
-/** For use inside a write: all members of the account, which no other transaction changes until this one ends. */
-export function* heldMembers({ forUpdate }: StoreDialect, accountId: number): Steps<readonly UserRecord[]> {
-  const sql = `SELECT user_id FROM membership WHERE account_id = ? ORDER BY user_id${forUpdate("membership")}`;
-  yield* rows(sql, accountId);
-  const members = "hub_user.id IN (SELECT user_id FROM membership WHERE account_id = ?)";
-  return usersOf(yield* rows(`${USER_ROWS} WHERE ${members} ${USER_ORDER}`, accountId));
+/**
+ * For use inside a write: all members of the account, or those who manage it and the one of the id. No other
+ * transaction changes them until this one ends.
+ */
+export function* heldMembers(
+  { forUpdate }: StoreDialect,
+  accountId: number,
+  among: "all" | { readonly managersAnd: number } = "all",
+): Steps<readonly UserRecord[]> {
+  const isManager = ["Manager", "Admin"].map((role) => `CAST(roles AS TEXT) LIKE '%"${role}"%'`).join(" OR ");
+  const where = among === "all" ? "account_id = ?" : `account_id = ? AND (user_id = ? OR ${isManager})`;
+  const held = `SELECT user_id FROM membership WHERE ${where}`;
+  const values = among === "all" ? [accountId] : [accountId, among.managersAnd];
+  yield* rows(`${held} ORDER BY user_id${forUpdate("membership")}`, ...values);
+  return usersOf(yield* rows(`${USER_ROWS} WHERE hub_user.id IN (${held}) ${USER_ORDER}`, ...values));
 }
 
-/** A member and the others of the account, at the begin of a change. */
+/** A member and those who manage the account, at the begin of a change. */
 export interface HeldMember {
   readonly user: UserRecord;
-  /** With the user. */
+  /** Managers and Admins, with the user. */
   readonly members: readonly UserRecord[];
 }
 
 /** For use inside a write. Null: the account has no such user. */
 export function* memberToChange(dialect: StoreDialect, accountId: number, userId: number): Steps<HeldMember | null> {
-  const members = yield* heldMembers(dialect, accountId);
+  const members = yield* heldMembers(dialect, accountId, { managersAnd: userId });
   if (!members.some(({ id }) => id === userId)) return null;
   const user = yield* userToChange(userId, dialect.forUpdate);
   return user === null ? null : { user, members };
