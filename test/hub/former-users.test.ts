@@ -44,7 +44,7 @@ afterAll(async () => {
 const people = () => (hub.inside().store as HubStore).people;
 const idOf = async (username: string) => (await people().userByName(username))?.id ?? 0;
 
-/** Of account 1; mails by their number, since they leave meanwhile, and without sessions, since each signs itself out. */
+/** Of account 1; mails by their number, since they are sent meanwhile; without sessions, which `/sign-out` ends. */
 async function everything() {
   const { session: _, mail, ...rows } = await rowsOf(hub.options.store, 1);
   return { ...rows, mails: mail?.length };

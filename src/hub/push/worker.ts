@@ -1,8 +1,8 @@
 /**
- * The thread that applies operations in the order of their acceptance, so that pushes to one variable are stored in
- * that order. Waiting operations are applied in groups: readings of many operations, written in the order of the table,
- * cost a fraction of writing each operation alone. The thread sleeps until it is woken, and reports each finished
- * operation.
+ * The thread that applies operations of each account in the order of their acceptance, so that pushes to one variable
+ * are stored in that order, and the accounts by turns. Waiting operations are applied in groups: readings of many
+ * operations, written in the order of the table, cost a fraction of writing each operation alone. The thread sleeps
+ * until it is woken, and reports each finished operation.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { isDatabaseTrouble, isFullDisk } from "../../sql/trouble.ts";

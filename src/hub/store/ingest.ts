@@ -80,7 +80,10 @@ export interface IngestStore {
    * other nodes.
    */
   readonly pollMs: number | null;
-  /** The first waiting operations after `seq`, in order; empty when none waits. */
+  /**
+   * The next waiting operations: of each account in the order of acceptance, of the accounts by turns; empty when none
+   * waits. `afterSeq`: the last one that was taken before; 0: also those that were applied, and are not yet done.
+   */
   next(afterSeq: number, limits: GroupLimits): Promise<readonly QueuedOperation[]>;
   /**
    * Applies a group and records its outcomes in one transaction, completely or not at all. `work` receives

@@ -88,7 +88,7 @@ export interface OperationStore {
    * is new.
    */
   earlier(push: KeyedPush): Promise<EarlierAcceptance | null>;
-  /** Durable when it resolves. Operations are applied in the order of the calls. */
+  /** Durable when it resolves. Operations of an account are applied in the order of the calls. */
   accept(operation: NewOperation): Promise<Acceptance>;
   /**
    * Drops the bodies of applied operations (those of failed ones stay) and makes their webhooks due.

@@ -50,7 +50,7 @@ async function done(hub: TestHub, method: string, path: string, body?: unknown):
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
 }
 
-/** Users of the configuration: one for each use and loss. Whoever leaves account 1 belongs to account 2 as well. */
+/** Users of the configuration: one for each use and loss. A user who leaves account 1 belongs to 2, too. */
 export function usersFor(uses: readonly string[]): object[] {
   return uses.flatMap((_, use) =>
     LOSS_NAMES.flatMap((loss, nth) => {

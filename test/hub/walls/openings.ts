@@ -138,7 +138,7 @@ export const OPENINGS: Readonly<Record<string, Opening>> = {
     },
   },
   "the confirmation of a person of single sign-on": {
-    // The owner of the address confirms it, whoever knows the password.
+    // The owner of the address confirms it, without regard to the password.
     works: [...ROLE, ...PASSWORDS, ...LEFT],
     async open({ hub, person }) {
       const { people, externalIdentities } = storeOf(hub);

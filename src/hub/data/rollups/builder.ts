@@ -1,4 +1,7 @@
-/** Makes rollups of what queries have read, in the background: a piece after the other, and a rest after each. */
+/**
+ * Makes rollups of what queries have read, in the background: a piece after the other, and a rest after each. Accounts
+ * take turns.
+ */
 import type { Clock } from "../../../support/clock.ts";
 import type { Logger } from "../../../support/log.ts";
 import type { ReadSpan } from "../../store/rollups/rollups.ts";
@@ -6,7 +9,7 @@ import type { PointStore } from "../../store/store.ts";
 import { bucketOf } from "../buckets.ts";
 import { buildRollups } from "./build.ts";
 
-/** Variables and zones that wait; beyond it reports are dropped, since later queries repeat them. */
+/** Variables and zones of an account that wait; beyond it reports are dropped, since later queries repeat them. */
 const WAITING_MAX = 20_000;
 /** Periods that were tried are not tried again for this long: their points may change often. */
 const AGAIN_MS = 600_000;
@@ -26,8 +29,8 @@ interface Tried {
 export class RollupBuilder {
   readonly #parts: BuilderParts;
   readonly #closing = new AbortController();
-  /** By variable and zone, as `#tried`. */
-  readonly #waiting = new Map<string, ReadSpan>();
+  /** By account, in the order of their turns, then by variable and zone, as `#tried`. */
+  readonly #waiting = new Map<number, Map<string, ReadSpan>>();
   readonly #tried = new Map<string, Tried>();
   #running: Promise<void> | null = null;
 
@@ -47,11 +50,12 @@ export class RollupBuilder {
     const nowMs = this.#parts.clock.monotonicMs();
     const isRecent = tried !== undefined && nowMs - tried.atMs < AGAIN_MS;
     if (isRecent && tried.fromMs <= span.fromMs && span.endMs <= tried.endMs) return;
-    const known = this.#waiting.get(key);
-    if (this.#closing.signal.aborted || (known === undefined && this.#waiting.size >= WAITING_MAX)) return;
+    const own = this.#waiting.get(span.variable.accountId) ?? new Map<string, ReadSpan>();
+    const known = own.get(key);
+    if (this.#closing.signal.aborted || (known === undefined && own.size >= WAITING_MAX)) return;
     const fromMs = Math.min(span.fromMs, known?.fromMs ?? span.fromMs);
     const endMs = Math.max(span.endMs, known?.endMs ?? span.endMs);
-    this.#waiting.set(key, { ...span, fromMs, endMs });
+    this.#waiting.set(span.variable.accountId, own.set(key, { ...span, fromMs, endMs }));
     this.#running ??= this.#run();
   }
 
@@ -60,9 +64,8 @@ export class RollupBuilder {
     const { signal } = this.#closing;
     // The query that reported is answered first.
     await clock.sleep(0, signal);
-    for (const [key, span] of this.#waiting) {
-      if (signal.aborted) break;
-      this.#waiting.delete(key);
+    for (let next = this.#take(); next !== null && !signal.aborted; next = this.#take()) {
+      const [key, span] = next;
       this.#remember(key, span);
       try {
         await this.#build(span);
@@ -71,6 +74,19 @@ export class RollupBuilder {
       }
     }
     this.#running = null;
+  }
+
+  /** The account goes to the back. */
+  #take(): readonly [key: string, span: ReadSpan] | null {
+    for (const [accountId, own] of this.#waiting) {
+      this.#waiting.delete(accountId);
+      for (const [key, span] of own) {
+        own.delete(key);
+        if (own.size > 0) this.#waiting.set(accountId, own);
+        return [key, span];
+      }
+    }
+    return null;
   }
 
   /** A year at a time. */

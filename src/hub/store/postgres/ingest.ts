@@ -51,6 +51,7 @@ export function openPostgresIngest(options: PostgresOptions, retention: Retentio
   const effects = new IngestEffects(POSTGRES, clock);
   const targets = createTargets(effects);
   let held: Claim | null = null;
+  let last = 0;
   const releaseAll = async () => {
     const claim = held;
     held = null;
@@ -83,9 +84,10 @@ export function openPostgresIngest(options: PostgresOptions, retention: Retentio
     async next(_afterSeq, limits) {
       for (;;) {
         await releaseAll();
-        const claim = await claimLane(pool, NEXT_LANE, []);
+        const claim = await claimLane(pool, NEXT_LANE, [last]);
         if (claim === null) return [];
         held = claim;
+        last = claim.accountId;
         const group = await orElse(releaseAll, () => nextGroup(claim, limits));
         // Operations that another writer applied while the lane was being locked become visible only now.
         if (group.length > 0) return group;
@@ -112,10 +114,13 @@ export function openPostgresIngest(options: PostgresOptions, retention: Retentio
   };
 }
 
-/** The account whose waiting operation is the oldest, among those that no other writer has locked. */
+/**
+ * The first account after that of the group before which has a waiting operation, among those that no other writer has
+ * locked: accounts take turns.
+ */
 const NEXT_LANE = `SELECT lane.account_id, lane.version_us, lane.origin_id FROM lane CROSS JOIN LATERAL (
-    SELECT seq FROM operation WHERE operation.account_id = lane.account_id AND state = 'accepted' ORDER BY seq LIMIT 1
-  ) AS first ORDER BY first.seq LIMIT 1 FOR UPDATE OF lane SKIP LOCKED`;
+    SELECT seq FROM operation WHERE operation.account_id = lane.account_id AND state = 'accepted' LIMIT 1
+  ) AS first ORDER BY lane.account_id <= ?, lane.account_id LIMIT 1 FOR UPDATE OF lane SKIP LOCKED`;
 const LANE_OF = "SELECT account_id, version_us, origin_id FROM lane WHERE account_id = ? FOR UPDATE";
 
 /** Null when there is no such lane, or it is locked. */

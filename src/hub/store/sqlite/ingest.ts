@@ -44,6 +44,7 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   const attempts = createAttempts({ main, tools, effects, packing }, retention, clock);
   const isApplied = ({ seq }: QueuedOperation): boolean =>
     tools.get("SELECT 1 FROM outcome WHERE intake_id = ? AND seq = ?", queueId, seq) !== undefined;
+  const turns: AccountTurns = { taken: new Map(), group: [], next: 0 };
   let bytes = 0;
   /** The log of the queue is checkpointed here, so that no response to a push waits for it. */
   const tidyQueue = (operations: readonly QueuedOperation[]) => {
@@ -55,7 +56,11 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   return {
     pollMs: null,
     async next(afterSeq, limits) {
-      const group = nextGroup(queue, afterSeq, limits);
+      if (afterSeq === 0) turns.taken.clear();
+      if (afterSeq === turns.group.at(-1)?.seq)
+        for (const { accountId, seq } of turns.group) turns.taken.set(accountId, seq);
+      const group = nextGroup(queue, turns, limits);
+      turns.group = group;
       // A commit is seen before it is synced: after a power cut, an outcome must not be left of an operation that is
       // gone. Its sender sends it again, and it would be stored twice.
       const fault = group.length === 0 ? null : await queueLog.run();
@@ -88,22 +93,48 @@ export function openSqliteIngest(path: string, retention: Retention, clock: Cloc
   };
 }
 
-function nextGroup({ get }: Statements, afterSeq: number, limits: GroupLimits): QueuedOperation[] {
-  const sql = `SELECT operation.seq, account_id, ${QUEUED}, bytes
-    FROM operation JOIN body USING (seq) WHERE state = 'accepted' AND operation.seq > ? ORDER BY operation.seq LIMIT 1`;
+interface AccountTurns {
+  /** By account: its last operation that was taken and applied; it is recorded as done later. */
+  readonly taken: Map<number, number>;
+  /** The last one, which counts as taken when the next one after it is asked for. */
+  group: readonly QueuedOperation[];
+  /** The account with which the next group begins, or the first one after it. */
+  next: number;
+}
+
+/** Finds each account by one step of the index, however many operations wait. */
+const WAITING_ACCOUNTS = `WITH RECURSIVE waiting (id) AS (
+    SELECT min(account_id) FROM operation WHERE state = 'accepted'
+    UNION ALL SELECT (SELECT min(account_id) FROM operation WHERE state = 'accepted' AND account_id > waiting.id)
+    FROM waiting WHERE id IS NOT NULL
+  ) SELECT id FROM waiting WHERE id IS NOT NULL ORDER BY id < ?, id`;
+const NEXT_OF_ACCOUNT = `SELECT operation.seq, ${QUEUED}, bytes FROM operation JOIN body USING (seq)
+  WHERE state = 'accepted' AND account_id = ? AND operation.seq > ? ORDER BY operation.seq LIMIT 1`;
+
+/** Operations of an account in their order, and of the accounts by turns. */
+function nextGroup({ get, all }: Statements, turns: AccountTurns, limits: GroupLimits): QueuedOperation[] {
   const group: QueuedOperation[] = [];
+  const accounts = all(WAITING_ACCOUNTS, turns.next).map(({ id }) => ({
+    id: Number(id),
+    after: turns.taken.get(Number(id)) ?? 0,
+  }));
   let readings = 0;
   let bytes = 0;
-  for (let after = afterSeq; ; ) {
-    const row = get(sql, after);
-    if (row === undefined) return group;
-    const operation = queuedOf(row, Number(row["account_id"]));
+  // An account without a further operation leaves; the others go to the back.
+  for (let account = accounts.shift(); account !== undefined; account = accounts.shift()) {
+    const row = get(NEXT_OF_ACCOUNT, account.id, account.after);
+    if (row === undefined) continue;
+    const operation = queuedOf(row, account.id);
     readings += operation.received;
     bytes += operation.body.byteLength;
-    if (group.length > 0 && (readings > limits.readings || bytes > limits.bytes)) return group;
+    if (group.length > 0 && (readings > limits.readings || bytes > limits.bytes)) {
+      turns.next = account.id;
+      return group;
+    }
     group.push(operation);
-    after = operation.seq;
+    accounts.push({ id: account.id, after: operation.seq });
   }
+  return group;
 }
 
 function recordOutcome(
