@@ -1,9 +1,10 @@
-/** Work of the hub beside requests: operations are applied, variables calculated, outcomes sent, old records purged. */
+/** Work of the hub beside requests: it applies operations, calculates, sends outcomes, purges, and finishes forms. */
 import type { Clock } from "../support/clock.ts";
 import type { Logger } from "../support/log.ts";
 import { type Recalculation, startRecalculation } from "./calculated/recalculation/recalculation.ts";
 import { RollupBuilder } from "./data/rollups/builder.ts";
 import { type Deliveries, startDeliveries } from "./deliveries/start.ts";
+import { finishForms } from "./forms/unfinished.ts";
 import type { HubMetrics } from "./metrics.ts";
 import type { HubOptions } from "./options.ts";
 import { startPurge } from "./purge.ts";
@@ -54,5 +55,6 @@ export function startBackground({ metrics, stops, ...base }: BackgroundParts): B
   const rollups = new RollupBuilder({ points: store.points, log, clock });
   stops.push(() => rollups.close());
   stops.push(startPurge(store, options, log, clock));
+  stops.push(finishForms(store, log, clock));
   return { deliveries, ingestion, recalculation };
 }

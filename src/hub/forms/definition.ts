@@ -4,10 +4,10 @@ import { HttpProblem } from "../../wire/http-problem.ts";
 import { FIELD_TYPES, FORM_ENTITIES, type Form, type FormChange, type FormEntity } from "../../wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import { foldedText } from "../store/filter-sql.ts";
-import type { KnownIds, Refit } from "../store/form-refit.ts";
-import type { FormEdit, NewField, NewForm, NewGroup, RefitSlice, StoredField, StoredForm } from "../store/forms.ts";
+import type { KnownIds, Refit } from "../store/form-slices.ts";
+import type { FormFit, NewField, NewForm, NewGroup, RefitSlice, StoredField, StoredForm } from "../store/forms.ts";
 import { isoOfMs } from "../time.ts";
-import { type Fields, isFields, named, pathOf, placesOf, put, sameName } from "./names.ts";
+import { type Fields, isFields, named, type Placed, pathOf, placesOf, put, sameName } from "./names.ts";
 import { type FieldValue, readValue, UnfitValue } from "./read-value.ts";
 
 type GroupBody = NonNullable<FormChange["groups"]>[number];
@@ -114,19 +114,14 @@ function fieldOf(body: FieldBody, at: number, path: string, before: StoredField 
 }
 
 /** `withData`: values that do not fit go; otherwise the first of them is a 409. */
-export function editOf(withData: boolean, change: (current: StoredForm) => NewForm): FormEdit {
-  return { change, refitSlices: refitSlicesOf(withData), refit: refitOf(withData) };
+export function fitOf(withData: boolean): FormFit {
+  return { refitSlices: refitSlicesOf(withData), refit: refitOf(withData) };
 }
 
-/** A form without groups, in whose place nothing comes. */
-export function removedForm(current: StoredForm): NewForm {
-  return { ...current, groups: [] };
-}
-
-function refitSlicesOf(withData: boolean): FormEdit["refitSlices"] {
-  return (current, next, slices, ids) => {
-    const places = new Map(placesOf(current).map((place) => [place.field.id, place]));
-    const kept = new Map(next.groups.flatMap(({ fields }) => fields.map((field) => [field.id, field])));
+function refitSlicesOf(withData: boolean): FormFit["refitSlices"] {
+  return (before, after, slices, ids) => {
+    const places = new Map(placesOf(before).map((place) => [place.field.id, place]));
+    const kept = new Map((after?.groups ?? []).flatMap(({ fields }) => fields.map((field) => [field.id, field])));
     return slices.flatMap(({ id, fieldId, fromMs, value }): RefitSlice[] => {
       // No value fits everywhere.
       const field = kept.get(fieldId);
@@ -156,7 +151,7 @@ function readOrWhy(field: NewField, raw: unknown, ids: KnownIds): readonly [valu
 }
 
 /** Values go by names: those that an entity has move to new names, and get the spelling of the definition. */
-export function refitOf(withData: boolean): Refit {
+function refitOf(withData: boolean): Refit {
   return (before, after, { id, clientData }, ids) => {
     const entity = (after ?? before)?.entityType.toLowerCase();
     const rest: Record<string, unknown> = { ...clientData };
@@ -200,12 +195,13 @@ function valuesOf(groups: unknown): [readonly string[], unknown][] {
   });
 }
 
-function placeAfter(before: StoredForm | null, after: StoredForm, [, groupName, fieldName]: readonly string[]) {
-  const places = placesOf(before ?? after);
+function placeAfter(before: StoredForm | null, after: NewForm, [, groupName, fieldName]: readonly string[]) {
+  const places: Placed<NewForm>[] = placesOf(before ?? after);
   const found = places.find(
     ({ group, field }) => sameName(group.name, groupName ?? "") && sameName(field.name, fieldName ?? ""),
   );
-  return placesOf(after).find(({ field }) => field.id === found?.field.id);
+  // Fields of a new form have no ids yet.
+  return before === null ? found : placesOf(after).find(({ field }) => field.id === found?.field.id);
 }
 
 function conflict(why: string): HttpProblem {

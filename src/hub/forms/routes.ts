@@ -13,7 +13,7 @@ import type { StoredForm } from "../store/forms.ts";
 import type { HubStore } from "../store/store.ts";
 import { sendList } from "../structure/lists.ts";
 import { notFound, pathId, rowOfPath, type WithId } from "../structure/pages.ts";
-import { editOf, entityOf, formOf, refitOf, removedForm, shownForm } from "./definition.ts";
+import { entityOf, fitOf, formOf, shownForm } from "./definition.ts";
 import { namedForms, viewsThatLost } from "./named-by-views.ts";
 import { sameName } from "./names.ts";
 import { sliceRoutes } from "./slice-routes.ts";
@@ -108,9 +108,9 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
   );
   app.delete<WithId>("/form/:id", OPTIONS.remove, async (request, reply) => {
     const { id } = request.params;
-    const edit = editOf(withData(request), removedForm);
+    const fit = fitOf(withData(request));
     await reportingViews(store, request, reply, async () => {
-      const removed = await forms.remove(callerOf(request).accountId, pathId(id), edit);
+      const removed = await forms.remove(callerOf(request).accountId, pathId(id), fit);
       if (removed === false) throw notFound("form", id);
       if (removed !== true) throw inUse(`the form ${id}`, removed.users);
     });
@@ -146,14 +146,15 @@ async function create(store: HubStore, request: FastifyRequest) {
   // Clients that know no PUT send a form back as they got it, with their change.
   if (body.id !== undefined) return change(store, request, String(body.id));
   requireOwn(body.accountId, accountId);
-  return made(await store.forms.create(accountId, formOf(body, null), refitOf(WithData === true)), body.name);
+  return made(await store.forms.create(accountId, formOf(body, null), fitOf(WithData === true)), body.name);
 }
 
 async function change({ forms }: HubStore, request: FastifyRequest, id: string) {
   const { accountId } = callerOf(request);
   const body = parsed(formChange, request.body);
   requireOwn(body.accountId, accountId);
-  const edit = editOf(withData(request), (current) => formOf({ ...body, name: body.name ?? current.name }, current));
+  const to = (current: StoredForm) => formOf({ ...body, name: body.name ?? current.name }, current);
+  const edit = { ...fitOf(withData(request)), change: to };
   const changed = await forms.change(accountId, pathId(id), edit);
   if (changed === "missing") throw notFound("form", id);
   if (changed !== "taken" && "users" in changed)

@@ -19,6 +19,7 @@ import type { FullDisk } from "../full-disk.ts";
 import { LongFilter } from "../store/filter.ts";
 import { SlicesFull } from "../store/form-values.ts";
 import { AccountFull } from "../store/owned.ts";
+import { StructureHeld } from "../store/structure-hold.ts";
 import { fieldWords } from "./field-words.ts";
 
 export function invalidField(path: string, message: string): HttpProblem {
@@ -76,6 +77,9 @@ export function unfit(input: unknown): string | null {
 }
 
 /** The answer names nothing of the hub's own surroundings: its log does. */
+const HELD =
+  "a form of this account is changed with all its values, or its structure changes all the time, and nothing was " +
+  "changed here: send the request again in a minute (GET /form shows the form once it is changed)";
 const AGAIN = "something that the hub needs does not answer; send the request again later";
 const AGAIN_SEC = 10;
 /** Addresses of the push interface, without its own beginning. */
@@ -105,6 +109,7 @@ export function installProblems(app: FastifyInstance, { log, problemOf, hasStore
       if (full !== null) return full;
       if (thrown instanceof SlicesFull) return new HttpProblem(409, "quota-exceeded", thrown.message);
       if (thrown instanceof AccountFull) return new HttpProblem(409, "quota-exceeded", fullWords(thrown));
+      if (thrown instanceof StructureHeld) return new HttpProblem(409, "conflict", HELD);
       if (thrown instanceof LongFilter) return invalidRequest(longFilter(thrown));
       if (thrown instanceof TransientError) {
         log.warn({ err: thrown, ...place }, "request failed; later it may not");

@@ -2,24 +2,13 @@
 import type { FormEntity } from "../../wire/index.ts";
 import { markDue, nowMs, WHOLE_HISTORY } from "./calculated/marks.ts";
 import { type Reader, readersOfFields } from "./calculated/readers.ts";
-import {
-  change,
-  type Database,
-  insert,
-  type Row,
-  row,
-  rows,
-  type Steps,
-  type StoreDialect,
-  update,
-} from "./database.ts";
+import { change, insert, type Row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { addChangeEvent, addStructureEvent } from "./events/structure-events.ts";
 import { foldedText } from "./filter-sql.ts";
-import { type KnownIds, knownIds, type Refit, refitAll } from "./form-refit.ts";
-import { type HeldSlice, sliceColumns, sliceOfRow } from "./slice-rows.ts";
+import type { FormDefinitions, KnownIds, Refit } from "./form-slices.ts";
+import type { HeldSlice } from "./slice-rows.ts";
 import type { Listing, Page } from "./store.ts";
 import { jsonOf } from "./structure-rows.ts";
-import { Where } from "./where.ts";
 
 export interface NewField {
   /** Null: a new one. */
@@ -63,12 +52,21 @@ export interface StoredForm extends NewForm {
   readonly groups: readonly StoredGroup[];
 }
 
-export interface FormEdit {
-  /** May throw, as the next method. */
-  change(current: StoredForm): NewForm;
+/** Both may throw. */
+export interface FormFit {
   /** Brings slices to the new definition, of which null goes; those that stay as they are are left out. */
-  refitSlices(current: StoredForm, next: NewForm, slices: readonly HeldSlice[], ids: KnownIds): readonly RefitSlice[];
+  refitSlices(
+    before: StoredForm,
+    after: NewForm | null,
+    slices: readonly HeldSlice[],
+    ids: KnownIds,
+  ): readonly RefitSlice[];
   readonly refit: Refit;
+}
+
+export interface FormEdit extends FormFit {
+  /** May throw. */
+  change(current: StoredForm): NewForm;
 }
 
 export interface RefitSlice {
@@ -83,15 +81,18 @@ interface FormsFilter {
   readonly entityTypes?: readonly FormEntity[] | undefined;
 }
 
+/** Changes of many values go in slices; they throw `StructureHeld` where such a change of the account takes too long. */
 export interface FormStore {
   /** `taken`: the account has a form of this name for the entity, in whatever case. */
-  create(accountId: number, form: NewForm, refit: Refit): Promise<StoredForm | "taken">;
+  create(accountId: number, form: NewForm, fit: FormFit): Promise<StoredForm | "taken">;
   /** In their display order. */
   list(accountId: number, filter: FormsFilter, page: Page): Promise<Listing<StoredForm>>;
   /** A field that formulas read is not removed: then nothing is changed, as in the next method. */
   change(accountId: number, id: number, edit: FormEdit): Promise<StoredForm | "missing" | "taken" | FieldsInUse>;
   /** With its slices. False when the account has no such form. */
-  remove(accountId: number, id: number, edit: FormEdit): Promise<boolean | FieldsInUse>;
+  remove(accountId: number, id: number, fit: FormFit): Promise<boolean | FieldsInUse>;
+  /** Finishes the changes that a hub has begun, and no longer goes on with. `fit`: values that do not fit go. */
+  resume(fit: FormFit, signal: AbortSignal): Promise<void>;
 }
 
 export interface FieldsInUse {
@@ -99,81 +100,34 @@ export interface FieldsInUse {
   readonly users: readonly Reader[];
 }
 
-const FORMS = { columns: "*", from: "form", order: "display_order, id" };
+export const fieldIdsOf = ({ groups }: NewForm, isAsked: (field: NewField) => boolean = () => true) =>
+  groups.flatMap(({ fields }) => fields.filter(isAsked).map(({ id }) => id)).filter((id) => id !== null);
 
-export function createFormStore(database: Database): FormStore {
-  const { dialect } = database;
-  const holding = <T>(accountId: number, work: () => Steps<T>): Promise<T> =>
-    database.write(function* () {
-      yield* dialect.holdLane(accountId);
-      return yield* work();
-    });
-  return {
-    create: (accountId, form, refit) =>
-      holding(accountId, function* (): Steps<StoredForm | "taken"> {
-        if (yield* isTaken(accountId, form, null)) return "taken";
-        const id = yield* insert("form", { account_id: accountId, ...formColumns(form) });
-        yield* putGroups(id, [], form.groups);
-        const made = yield* ownedForm(dialect, accountId, id);
-        if (made === undefined) throw new Error(`the form ${id} is gone`);
-        yield* refitAll(accountId, null, made, refit, yield* knownIds(accountId, made));
-        yield* addStructureEvent(accountId, "created", { kind: "form", id, name: made.name });
-        return made;
-      }),
-    list: (accountId, { ids, names, entityTypes }, page) =>
-      database.ask(function* (): Steps<Listing<StoredForm>> {
-        const where = new Where(dialect)
-          .equal("account_id", accountId)
-          .among("id", ids)
-          .among("name_key", names?.map(foldedText))
-          .among("entity_type", entityTypes);
-        const listed = yield* dialect.page(FORMS, where, page);
-        return { rows: yield* withGroups(dialect, listed.rows), total: listed.total };
-      }),
-    change: (accountId, id, edit) =>
-      holding(accountId, function* (): Steps<StoredForm | "missing" | "taken" | FieldsInUse> {
-        const before = yield* ownedForm(dialect, accountId, id);
-        if (before === undefined) return "missing";
-        const next = edit.change(before);
-        if (yield* isTaken(accountId, next, id)) return "taken";
-        const users = yield* readersOfFields(dialect, accountId, withoutKept(before, next));
-        if (users.length > 0) return { users };
-        const ids = yield* knownIds(accountId, next);
-        for (const slice of edit.refitSlices(before, next, yield* slicesOf(id), ids))
-          if (slice.value === null) yield* change("DELETE FROM attribute_slice WHERE id = ?", slice.id);
-          else yield* update("attribute_slice", slice.id, { value: jsonOf(slice.value) });
-        yield* update("form", id, formColumns(next));
-        yield* putGroups(id, before.groups, next.groups);
-        const after = (yield* ownedForm(dialect, accountId, id)) ?? before;
-        yield* refitAll(accountId, before, after, edit.refit, ids);
-        yield* markReadersOf(dialect, accountId, before);
-        yield* addChangeEvent(accountId, before, after, { kind: "form", id, name: after.name });
-        return after;
-      }),
-    remove: (accountId, id, edit) =>
-      holding(accountId, function* (): Steps<boolean | FieldsInUse> {
-        const before = yield* ownedForm(dialect, accountId, id);
-        if (before === undefined) return false;
-        const users = yield* readersOfFields(dialect, accountId, fieldIdsOf(before));
-        if (users.length > 0) return { users };
-        const next = edit.change(before);
-        const ids = yield* knownIds(accountId, next);
-        edit.refitSlices(before, next, yield* slicesOf(id), ids);
-        yield* refitAll(accountId, before, null, edit.refit, ids);
-        yield* change("DELETE FROM form WHERE id = ?", id);
-        yield* addStructureEvent(accountId, "removed", { kind: "form", id, name: before.name });
-        return true;
-      }),
-  };
-}
-
-const fieldIdsOf = ({ groups }: NewForm) =>
-  groups.flatMap(({ fields }) => fields.map(({ id }) => id)).filter((id) => id !== null);
-
-/** Ids of the fields that the next definition no longer has. */
-function withoutKept(before: StoredForm, next: NewForm): readonly number[] {
-  const kept = new Set(fieldIdsOf(next));
-  return fieldIdsOf(before).filter((id) => !kept.has(id));
+/** For use inside a write, when the values fit: the form is as it is after the change, or gone. */
+export function* finishForm(
+  dialect: StoreDialect,
+  accountId: number,
+  { before, after }: FormDefinitions,
+): Steps<StoredForm | null> {
+  if (after === null) {
+    if (before === null) return null;
+    yield* change("DELETE FROM form WHERE id = ?", before.id);
+    yield* addStructureEvent(accountId, "removed", { kind: "form", id: before.id, name: before.name });
+    return null;
+  }
+  const columns = formColumns(after);
+  const id = before?.id ?? (yield* insert("form", { account_id: accountId, ...columns }));
+  if (before !== null) yield* update("form", id, columns);
+  yield* putGroups(id, before?.groups ?? [], after.groups);
+  const made = yield* ownedForm(dialect, accountId, id);
+  if (made === undefined) throw new Error(`the form ${id} is gone`);
+  const about = { kind: "form", id, name: made.name } as const;
+  if (before === null) yield* addStructureEvent(accountId, "created", about);
+  else {
+    yield* markReadersOf(dialect, accountId, before);
+    yield* addChangeEvent(accountId, before, made, about);
+  }
+  return made;
 }
 
 /** Values may be others after a change of their fields. */
@@ -191,27 +145,22 @@ export function* formsOf(dialect: StoreDialect, accountId: number, entity: FormE
   return found.length === 0 ? [] : yield* withGroups(dialect, found);
 }
 
-function* ownedForm(dialect: StoreDialect, accountId: number, id: number): Steps<StoredForm | undefined> {
+export function* ownedForm(dialect: StoreDialect, accountId: number, id: number): Steps<StoredForm | undefined> {
   const found = yield* rows("SELECT * FROM form WHERE id = ? AND account_id = ?", id, accountId);
   return (yield* withGroups(dialect, found))[0];
 }
 
-function* isTaken(accountId: number, { entityType, name }: NewForm, own: number | null): Steps<boolean> {
-  const sql = "SELECT id FROM form WHERE account_id = ? AND entity_type = ? AND name_key = ?";
-  const found = yield* row(sql, accountId, entityType, foldedText(name));
-  return found !== undefined && Number(found["id"]) !== own;
+/** The form of this name, in whatever case. */
+export function* namedForm(
+  dialect: StoreDialect,
+  accountId: number,
+  { entityType, name }: NewForm,
+): Steps<StoredForm | undefined> {
+  const sql = "SELECT * FROM form WHERE account_id = ? AND entity_type = ? AND name_key = ?";
+  return (yield* withGroups(dialect, yield* rows(sql, accountId, entityType, foldedText(name))))[0];
 }
 
-function* slicesOf(formId: number): Steps<readonly HeldSlice[]> {
-  const found = yield* rows(
-    `SELECT ${sliceColumns} FROM attribute_slice WHERE field_id IN (SELECT form_field.id FROM form_field
-      JOIN form_group ON form_group.id = form_field.group_id WHERE form_group.form_id = ?) ORDER BY id`,
-    formId,
-  );
-  return found.map(sliceOfRow);
-}
-
-function* withGroups({ among }: StoreDialect, forms: readonly Row[]): Steps<readonly StoredForm[]> {
+export function* withGroups({ among }: StoreDialect, forms: readonly Row[]): Steps<readonly StoredForm[]> {
   const ids = forms.map((one) => Number(one["id"]));
   const groupRows = yield* rows(`SELECT * FROM form_group WHERE ${among("form_id")} ORDER BY display_order, id`, ids);
   const groupIds = groupRows.map((one) => Number(one["id"]));

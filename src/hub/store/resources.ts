@@ -10,7 +10,7 @@ import { createEventStore } from "./events/events.ts";
 import { createSubscriptionStore } from "./events/subscriptions.ts";
 import { createFileTriggerStore } from "./file-triggers.ts";
 import { createFileStore } from "./files.ts";
-import { createFormStore } from "./forms.ts";
+import { createFormStore } from "./form-store.ts";
 import { createGroupStore } from "./groups.ts";
 import { createIdentityStore } from "./identity.ts";
 import { createMailStores } from "./mail/stores.ts";

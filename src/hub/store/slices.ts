@@ -13,6 +13,7 @@ import {
 } from "./form-values.ts";
 import { FAR_MS } from "./point-rows.ts";
 import type { HeldSlice, SliceValue } from "./slice-rows.ts";
+import { writeStructure } from "./structure-hold.ts";
 import { jsonOf, text } from "./structure-rows.ts";
 
 export interface NamedSlice extends HeldSlice {
@@ -53,8 +54,7 @@ export function createSliceStore(database: Database): SliceStore {
   const { among } = dialect;
   return {
     edit: (accountId, entity, id, judge) =>
-      database.write(function* (): Steps<number | "missing"> {
-        yield* dialect.holdLane(accountId);
+      writeStructure(database, accountId, function* (): Steps<number | "missing"> {
         const sql = `SELECT * FROM ${entity} WHERE id = ? AND account_id = ?${dialect.forUpdate(entity)}`;
         const found = yield* row(sql, id, accountId);
         if (found === undefined) return "missing";

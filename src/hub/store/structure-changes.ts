@@ -16,8 +16,8 @@ import { change, type Database, type Row, row, rows, type Steps, type StoreDiale
 import { aboutSource, aboutVariable, addChangeEvent, addRemovalEvents, type Below } from "./events/structure-events.ts";
 import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
 import { forgetRollups } from "./rollups/watch.ts";
-import { noteChange } from "./source-zones.ts";
 import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
+import { writeStructure } from "./structure-hold.ts";
 import {
   SOURCES,
   siteColumns,
@@ -35,12 +35,7 @@ export function structureChanges(database: Database): Changes {
   const { dialect } = database;
   const owned = (entity: StructureEntity, id: number, accountId: number) =>
     row(`SELECT * FROM ${entity} WHERE id = ? AND account_id = ?${dialect.forUpdate(entity)}`, id, accountId);
-  const changing = <T>(accountId: number, work: () => Steps<T>): Promise<T> =>
-    database.write(function* () {
-      yield* dialect.holdLane(accountId);
-      yield* noteChange(accountId);
-      return yield* work();
-    });
+  const changing = <T>(accountId: number, work: () => Steps<T>) => writeStructure(database, accountId, work);
   return {
     changeSite: (accountId, id, changed) =>
       changing(accountId, function* (): Steps<StoredSite | "missing"> {

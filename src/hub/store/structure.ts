@@ -7,9 +7,9 @@ import { aboutVariable, addStructureEvent } from "./events/structure-events.ts";
 import type { FilterNode } from "./filter.ts";
 import { heldForms, putValues, type ValuePlan, zoneOfSource } from "./form-values.ts";
 import { isOwned, requireRoom } from "./owned.ts";
-import { noteChange } from "./source-zones.ts";
 import type { StoredSource, StructureStore } from "./store.ts";
 import { ownedSource, structureChanges } from "./structure-changes.ts";
+import { writeStructure } from "./structure-hold.ts";
 import {
   SOURCES,
   siteColumns,
@@ -69,10 +69,11 @@ function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "
 
 function creators(database: Database): Pick<StructureStore, "createSite" | "createSource" | "createVariable"> {
   const { dialect } = database;
+  const writing = <T>(accountId: number, lane: boolean, work: () => Steps<T>) =>
+    writeStructure(database, accountId, work, lane);
   return {
     createSite: (accountId, body, judge, most) =>
-      database.write(function* (): Steps<number> {
-        if (judge !== undefined) yield* dialect.holdLane(accountId);
+      writing(accountId, judge !== undefined, function* (): Steps<number> {
         yield* requireRoom(dialect, accountId, "site", most);
         const values = judge?.(yield* heldForms(dialect, accountId, "site", null, body.timeZoneId)) ?? null;
         const id = yield* insert("site", { account_id: accountId, ...siteColumns({ ...body, ...plainOf(values) }) });
@@ -81,9 +82,7 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
         return id;
       }),
     createSource: (accountId, body, judge, most) =>
-      database.write(function* (): Steps<StoredSource | null> {
-        if (judge !== undefined) yield* dialect.holdLane(accountId);
-        yield* noteChange(accountId);
+      writing(accountId, judge !== undefined, function* (): Steps<StoredSource | null> {
         if (!(yield* isOwned(dialect, "site", body.siteId, accountId))) return null;
         yield* requireRoom(dialect, accountId, "source", most);
         const zone = yield* zoneOfSource(body.siteId, body.timeZoneId);
@@ -97,10 +96,8 @@ function creators(database: Database): Pick<StructureStore, "createSite" | "crea
         return added === undefined ? null : sourceOf(added);
       }),
     createVariable: (accountId, body, judge, most) =>
-      database.write(function* (): Steps<number | null> {
+      writing(accountId, body.calculated !== undefined, function* (): Steps<number | null> {
         const { calculated, sourceId } = body;
-        if (calculated !== undefined) yield* dialect.holdLane(accountId);
-        yield* noteChange(accountId);
         if (!(yield* isOwned(dialect, "source", sourceId, accountId))) return null;
         yield* requireRoom(dialect, accountId, "variable", most);
         const id = yield* insert("variable", { account_id: accountId, ...variableColumns(body) });

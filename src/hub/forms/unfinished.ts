@@ -1,0 +1,26 @@
+/** Changes of forms that a hub began before it ended, or that a fault of the database has stopped, are finished. */
+import type { Clock } from "../../support/clock.ts";
+import type { Logger } from "../../support/log.ts";
+import type { HubStore } from "../store/store.ts";
+import { fitOf } from "./definition.ts";
+
+const LOOK_MS = 10_000;
+
+/** At the start, and again after a while. Returns the end of it. */
+export function finishForms({ forms }: HubStore, log: Logger, clock: Clock): () => Promise<void> {
+  const closing = new AbortController();
+  const run = async () => {
+    do {
+      try {
+        await forms.resume(fitOf(true), closing.signal);
+      } catch (thrown) {
+        log.error({ err: thrown }, "the change of a form could not be finished; this is tried again");
+      }
+    } while (await clock.sleep(LOOK_MS, closing.signal));
+  };
+  const running = run();
+  return async () => {
+    closing.abort();
+    await running;
+  };
+}
