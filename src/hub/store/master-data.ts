@@ -3,7 +3,7 @@
  * file of the account waits for its end.
  */
 import type { MasterDataReport, ReportedRow } from "../../wire/index.ts";
-import { change, type Database, type Row, row, rows, type Steps } from "./database.ts";
+import { change, type Database, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { addStructureEvent } from "./events/structure-events.ts";
 import { type FoundForms, findForms } from "./found-forms.ts";
 import { countOf } from "./owned.ts";
@@ -106,7 +106,7 @@ export function createMasterDataStore(database: Database): MasterDataStore {
         if (isKept) yield* dialect.holdLane(accountId);
         const before = yield* reportOfRun(accountId, key);
         if (before !== null) return before;
-        const judgement = judge(yield* findStructure(database, accountId, keys));
+        const judgement = judge(yield* findStructure(isKept ? dialect : unlocked(dialect), accountId, keys));
         const { plan, people } = judgement;
         const created =
           plan === null
@@ -142,8 +142,11 @@ function factsOf({ plan, dryRun }: Judgement, items: readonly ReportedRow[]): Re
   return { dryRun, applied: plan !== null, rows: counts };
 }
 
-function* findStructure(database: Database, accountId: number, keys: StructureKeys): Steps<FoundStructure> {
-  const { among } = database.dialect;
+/** PostgreSQL locks no rows in a snapshot. */
+const unlocked = (dialect: StoreDialect): StoreDialect => ({ ...dialect, forUpdate: () => "" });
+
+function* findStructure(dialect: StoreDialect, accountId: number, keys: StructureKeys): Steps<FoundStructure> {
+  const { among } = dialect;
   const either = (columns: readonly string[]) => columns.map((column) => among(column)).join(" OR ");
   const sites = yield* rows(
     `SELECT * FROM site WHERE account_id = ? AND (${either(["id", "name"])}) ORDER BY id`,
@@ -174,7 +177,7 @@ function* findStructure(database: Database, accountId: number, keys: StructureKe
     variables.map((one) => Number(one["id"])),
   );
   const siteIds = sites.map((one) => Number(one["id"]));
-  const forms = yield* findForms(database.dialect, accountId, keys.customIds, {
+  const forms = yield* findForms(dialect, accountId, keys.customIds, {
     site: siteIds,
     source: sources.map(({ id }) => id),
   });
@@ -184,7 +187,7 @@ function* findStructure(database: Database, accountId: number, keys: StructureKe
     variables: variables.map(variableOf),
     withPoints: new Set(withPoints.map((one) => Number(one["id"]))),
     forms,
-    users: yield* findUsers(database.dialect, accountId, keys.users),
+    users: yield* findUsers(dialect, accountId, keys.users),
     counts: {
       site: yield* countOf(accountId, "site"),
       source: yield* countOf(accountId, "source"),
