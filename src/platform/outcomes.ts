@@ -11,7 +11,7 @@ import { type Clock, isoInstant } from "../support/clock.ts";
 import { wordsOf } from "../support/errors.ts";
 import type { Logger } from "../support/log.ts";
 
-/** The hub applies operations in their order, so that the first ones end first. */
+/** The hub applies operations of an account in their order, so that the first ones end first, and accounts by turns. */
 const ASKED_AT_ONCE = 50;
 const ASK_FIRST_MS = 25;
 const ASK_LAST_MS = 1_000;
@@ -30,8 +30,8 @@ export interface OutcomesParts {
 
 export class Outcomes {
   readonly #parts: OutcomesParts;
-  /** Accounts by operation ids, in the order of the acceptance. */
-  readonly #awaited = new Map<string, number>();
+  /** Operation ids by account, in the order of the acceptance. */
+  readonly #awaited = new Map<number, Set<string>>();
   /** Runs that this node took over. */
   readonly #taken = new Map<string, number>();
   readonly #stop = new AbortController();
@@ -45,7 +45,7 @@ export class Outcomes {
   note({ what, drop, operationId, runId }: Pick<FileEvent, "what" | "drop" | "operationId" | "runId">): void {
     const accountId = this.#parts.accountOf(drop);
     if (accountId === undefined) return;
-    if (what === "batch.accepted" && operationId !== null) this.#awaited.set(operationId, accountId);
+    if (what === "batch.accepted" && operationId !== null) this.#await(accountId, operationId);
     else if (what === "run.taken" && runId !== null) this.#taken.set(runId, accountId);
     else return;
     this.#rest.abort();
@@ -101,29 +101,42 @@ export class Outcomes {
 
   async #addRun(runId: string, accountId: number): Promise<void> {
     for (const { operationId, state, outcome } of await this.#parts.ledger.batches(runId))
-      if (outcome === null && !BATCH_STATES[state].isUnanswered) this.#awaited.set(operationId, accountId);
+      if (outcome === null && !BATCH_STATES[state].isUnanswered) this.#await(accountId, operationId);
   }
 
-  /** Returns how many were found. */
+  #await(accountId: number, operationId: string): void {
+    const own = this.#awaited.get(accountId) ?? new Set();
+    this.#awaited.set(accountId, own.add(operationId));
+  }
+
+  /** Returns how many were found. The accounts that are asked for go to the back. */
   async #ask(): Promise<number> {
-    const { operations, report, clock } = this.#parts;
+    const share = Math.ceil(ASKED_AT_ONCE / Math.max(1, this.#awaited.size));
     let found = 0;
-    for (const [operationId, accountId] of [...this.#awaited].slice(0, ASKED_AT_ONCE)) {
-      const operation = await operations.operation(accountId, operationId);
-      if (operation !== null && operation.outcome === null) continue;
-      this.#awaited.delete(operationId);
-      if (operation?.outcome == null) continue;
-      found += 1;
-      const { received, stored, discarded } = operation.outcome;
-      await report({
-        operationId,
-        by: "webhook",
-        received,
-        stored,
-        discarded: discarded.map(({ target, reason, count }) => ({ target, reason, points: count })),
-        at: isoInstant(clock.now()),
-      });
+    for (const [accountId, own] of [...this.#awaited].slice(0, ASKED_AT_ONCE)) {
+      for (const operationId of [...own.values().take(share)])
+        if (await this.#askFor(accountId, operationId, own)) found += 1;
+      this.#awaited.delete(accountId);
+      if (own.size > 0) this.#awaited.set(accountId, own);
     }
     return found;
+  }
+
+  async #askFor(accountId: number, operationId: string, awaited: Set<string>): Promise<boolean> {
+    const { operations, report, clock } = this.#parts;
+    const operation = await operations.operation(accountId, operationId);
+    if (operation !== null && operation.outcome === null) return false;
+    awaited.delete(operationId);
+    if (operation?.outcome == null) return false;
+    const { received, stored, discarded } = operation.outcome;
+    await report({
+      operationId,
+      by: "webhook",
+      received,
+      stored,
+      discarded: discarded.map(({ target, reason, count }) => ({ target, reason, points: count })),
+      at: isoInstant(clock.now()),
+    });
+    return true;
   }
 }
