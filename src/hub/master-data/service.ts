@@ -30,7 +30,7 @@ export interface ProcessedReport {
 
 export type Processed =
   | { readonly kind: "reported"; readonly report: ProcessedReport }
-  /** The database is at fault, and the same may succeed later. */
+  /** The database is at fault, or others change the structure all the time, and the same may succeed later. */
   | { readonly kind: "trouble"; readonly words: string };
 
 /** A file whose bytes are at `path`, of the stored file or in the container that it is. */

@@ -7,6 +7,7 @@ import { isDatabaseTrouble } from "../../sql/trouble.ts";
 import { wordsOf } from "../../support/errors.ts";
 import { partsOfRows } from "../store/master-data.ts";
 import { openMasterData } from "../store/open.ts";
+import { StructureHeld } from "../store/structure-hold.ts";
 import { type MasterDataJob, processMasterData } from "./process.ts";
 import type { MasterDataThread, Processed } from "./service.ts";
 
@@ -21,7 +22,7 @@ export async function perform(job: MasterDataJob): Promise<Processed> {
     // The report of a run is kept in the store anyway.
     return { kind: "reported", report: { header, firstRefused, parts: job.run === null ? partsOfRows(items) : [] } };
   } catch (thrown) {
-    if (!isDatabaseTrouble(thrown)) throw thrown;
+    if (!isDatabaseTrouble(thrown) && !(thrown instanceof StructureHeld)) throw thrown;
     return { kind: "trouble", words: wordsOf(thrown) };
   } finally {
     await store.close();

@@ -12,7 +12,7 @@ import { FORM_ENTITIES } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { type FormFit, fieldIdsOf, finishForm, type NewForm, namedForm, ownedForm, type StoredForm } from "./forms.ts";
 import { sliceColumns, sliceOfRow } from "./slice-rows.ts";
-import { heldText, putHeld, StructureHeld, writeStructure } from "./structure-hold.ts";
+import { changesOf, heldText, putHeld, StructureHeld, writeStructure } from "./structure-hold.ts";
 import { jsonOf } from "./structure-rows.ts";
 
 /** A site or a source that has values. */
@@ -103,7 +103,7 @@ export async function changeForm<Refused>(
     if ("held" in begun) return await continueForm(database, accountId, begun.held, fit);
     judged = { changes: begun.changes, isFit: await judgeAll(database, accountId, begun.planned, fit) };
   }
-  throw new StructureHeld(`the structure of account ${accountId} changes again and again`);
+  throw new StructureHeld("the structure of the account changes all the time");
 }
 
 interface Judged {
@@ -251,10 +251,6 @@ function* hasMany({ among }: StoreDialect, accountId: number, definitions: FormD
     ...[accountId, slicedFieldsOf(definitions)],
   );
   return Number(found?.["held"]) >= AT_ONCE;
-}
-
-function* changesOf(accountId: number): Steps<number> {
-  return Number((yield* row("SELECT changes FROM structure_change WHERE account_id = ?", accountId))?.["changes"]);
 }
 
 function* knownIds(accountId: number, after: NewForm | null): Steps<KnownIds> {

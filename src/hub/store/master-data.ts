@@ -1,7 +1,8 @@
 /**
- * Applies a file of master data and records the report of its rows, in one transaction: all of it or nothing. Another
- * file of the account waits for its end.
+ * Applies a file of master data. It is compared with a snapshot, and what it changes is written with the report of its
+ * rows in one transaction: all of it or nothing. What others changed meanwhile has it compared again.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { MasterDataReport, ReportedRow } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { addStructureEvent } from "./events/structure-events.ts";
@@ -9,6 +10,7 @@ import { type FoundForms, findForms } from "./found-forms.ts";
 import { countOf } from "./owned.ts";
 import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
 import type { StoredSite, StoredSource, StoredVariable, StructureEntity } from "./store.ts";
+import { changesOf, StructureHeld, writeStructure } from "./structure-hold.ts";
 import { type CreatedIds, changeStructure, type StructurePlan } from "./structure-plan.ts";
 import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
 
@@ -70,7 +72,7 @@ export interface KeptReport extends ReportHeader {
 }
 
 export interface MasterDataStore {
-  /** `judge` may be called again from the start. */
+  /** `judge` may be called again from the start. Throws `StructureHeld`. */
   apply(
     accountId: number,
     key: ReportKey,
@@ -97,34 +99,90 @@ export interface MasterDataReports {
 /** Rows of a report that are stored together. */
 export const REPORT_PART_ROWS = 1_000;
 
+/** How often a file is compared whose account changes meanwhile. */
+const TRIES_MAX = 5;
+
 export function createMasterDataStore(database: Database): MasterDataStore {
-  const { dialect } = database;
+  // A snapshot locks nothing, and what it found is compared again before it is changed.
+  const reading = { ...database.dialect, forUpdate: () => "" };
   return {
-    apply(accountId, key, keys, judge, atMs) {
-      const isKept = key.run !== null;
-      const applied = function* (): Steps<KeptReport> {
-        if (isKept) yield* dialect.holdLane(accountId);
-        const before = yield* reportOfRun(accountId, key);
-        if (before !== null) return before;
-        const judgement = judge(yield* findStructure(isKept ? dialect : unlocked(dialect), accountId, keys));
-        const { plan, people } = judgement;
-        const created =
-          plan === null
-            ? null
-            : {
-                ...(yield* changeStructure(database.dialect, accountId, plan)),
-                users: yield* changeMembers(accountId, people),
-              };
-        const items = judgement.report(created);
-        const report = { ...factsOf(judgement, items), fileName: key.fileName, createdMs: atMs, items };
-        if (isKept) yield* keepReport(accountId, key, report);
-        yield* reportEvent(accountId, key, report);
-        return report;
-      };
-      // A dry run of a person changes nothing, and holds no writer back.
-      return isKept ? database.write(applied) : database.snapshot(applied);
+    async apply(accountId, key, keys, judge, atMs) {
+      for (let tries = 0; tries <= TRIES_MAX; tries += 1) {
+        const compared = await database.snapshot(function* (): Steps<KeptReport | Compared> {
+          const before = yield* reportOfRun(accountId, key);
+          if (before !== null) return before;
+          return { changes: yield* changesOf(accountId), found: yield* findStructure(reading, accountId, keys) };
+        });
+        if ("items" in compared) return compared;
+        const judgement = judge(compared.found);
+        if (key.run === null) return reportFrom(judgement, key, atMs, null);
+        const applied = await write(database, { accountId, key, keys, atMs }, compared, judgement);
+        if (applied !== null) return applied;
+      }
+      throw new StructureHeld("the structure of the account changes all the time");
     },
   };
+}
+
+/** The structure, and how often it had changed then. */
+interface Compared {
+  readonly changes: number;
+  readonly found: FoundStructure;
+}
+
+interface Applying {
+  readonly accountId: number;
+  readonly key: ReportKey;
+  readonly keys: StructureKeys;
+  readonly atMs: number;
+}
+
+/** Null: others have changed what was compared, and nothing was written. */
+function write(
+  database: Database,
+  { accountId, key, keys, atMs }: Applying,
+  compared: Compared,
+  judgement: Judgement,
+): Promise<KeptReport | null> {
+  const { dialect } = database;
+  const { plan, people } = judgement;
+  const written = function* (created: CreatedIds | null): Steps<KeptReport> {
+    const report = reportFrom(judgement, key, atMs, created);
+    yield* keepReport(accountId, key, report);
+    yield* reportEvent(accountId, key, report);
+    return report;
+  };
+  if (plan === null)
+    return database.write(function* () {
+      return (yield* reportOfRun(accountId, key)) ?? (yield* written(null));
+    });
+  return writeStructure(database, accountId, function* () {
+    const before = yield* reportOfRun(accountId, key);
+    if (before !== null) return before;
+    if (!(yield* isCurrent(dialect, accountId, keys, compared, plan))) return null;
+    const structure = yield* changeStructure(dialect, accountId, plan);
+    return yield* written({ ...structure, users: yield* changeMembers(accountId, people) });
+  });
+}
+
+/** For use inside the write. Users and points change without a change of the structure. */
+function* isCurrent(
+  dialect: StoreDialect,
+  accountId: number,
+  keys: StructureKeys,
+  { changes, found }: Compared,
+  { changedVariables }: StructurePlan,
+): Steps<boolean> {
+  if ((yield* changesOf(accountId)) !== changes + 1) return false;
+  if (!isDeepStrictEqual(yield* findUsers(dialect, accountId, keys.users), found.users)) return false;
+  const ids = changedVariables.map(({ id }) => id);
+  const holding = yield* withPoints(dialect, ids);
+  return ids.every((id) => holding.has(id) === found.withPoints.has(id));
+}
+
+function reportFrom(judgement: Judgement, { fileName }: ReportKey, createdMs: number, created: CreatedIds | null) {
+  const items = judgement.report(created);
+  return { ...factsOf(judgement, items), fileName, createdMs, items };
 }
 
 /** One event for the whole file, where it changed something. */
@@ -141,9 +199,6 @@ function factsOf({ plan, dryRun }: Judgement, items: readonly ReportedRow[]): Re
   for (const { result } of items) counts[result] += 1;
   return { dryRun, applied: plan !== null, rows: counts };
 }
-
-/** PostgreSQL locks no rows in a snapshot. */
-const unlocked = (dialect: StoreDialect): StoreDialect => ({ ...dialect, forUpdate: () => "" });
 
 function* findStructure(dialect: StoreDialect, accountId: number, keys: StructureKeys): Steps<FoundStructure> {
   const { among } = dialect;
@@ -171,11 +226,6 @@ function* findStructure(dialect: StoreDialect, accountId: number, keys: Structur
     `SELECT * FROM variable WHERE account_id = ? AND (${either(["source_id", "id"])}) ORDER BY id`,
     ...[accountId, sources.map(({ id }) => id), keys.variableIds],
   );
-  const withPoints = yield* rows(
-    `SELECT id FROM variable WHERE ${among("id")} AND (EXISTS (SELECT 1 FROM point WHERE variable_id = variable.id)
-      OR EXISTS (SELECT 1 FROM point_block WHERE variable_id = variable.id))`,
-    variables.map((one) => Number(one["id"])),
-  );
   const siteIds = sites.map((one) => Number(one["id"]));
   const forms = yield* findForms(dialect, accountId, keys.customIds, {
     site: siteIds,
@@ -185,7 +235,10 @@ function* findStructure(dialect: StoreDialect, accountId: number, keys: Structur
     sites: sites.map(siteOf),
     sources,
     variables: variables.map(variableOf),
-    withPoints: new Set(withPoints.map((one) => Number(one["id"]))),
+    withPoints: yield* withPoints(
+      dialect,
+      variables.map((one) => Number(one["id"])),
+    ),
     forms,
     users: yield* findUsers(dialect, accountId, keys.users),
     counts: {
@@ -194,6 +247,16 @@ function* findStructure(dialect: StoreDialect, accountId: number, keys: Structur
       variable: yield* countOf(accountId, "variable"),
     },
   };
+}
+
+/** Variables among these that have points. */
+function* withPoints({ among }: StoreDialect, ids: readonly number[]): Steps<ReadonlySet<number>> {
+  const found = yield* rows(
+    `SELECT id FROM variable WHERE ${among("id")} AND (EXISTS (SELECT 1 FROM point WHERE variable_id = variable.id)
+      OR EXISTS (SELECT 1 FROM point_block WHERE variable_id = variable.id))`,
+    ids,
+  );
+  return new Set(found.map((one) => Number(one["id"])));
 }
 
 function* keepReport(accountId: number, { fileId, fileName, run }: ReportKey, report: KeptReport): Steps<void> {

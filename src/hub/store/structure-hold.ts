@@ -42,7 +42,13 @@ export async function writeStructure<T>(
 /** For use inside a write, before it changes anything: counts it, as `noteChange` does. */
 export function* beginChange(accountId: number): Steps<void> {
   const sql = "UPDATE structure_change SET changes = changes + 1 WHERE account_id = ? AND held IS NULL";
-  if ((yield* change(sql, accountId)) === 0) throw new StructureHeld(`account ${accountId} is held`);
+  if ((yield* change(sql, accountId)) === 0)
+    throw new StructureHeld("a form of the account is changed with all its values");
+}
+
+/** Grows with each change of the account's structure. */
+export function* changesOf(accountId: number): Steps<number> {
+  return Number((yield* row("SELECT changes FROM structure_change WHERE account_id = ?", accountId))?.["changes"]);
 }
 
 export function* heldText(accountId: number, dialect?: StoreDialect): Steps<string | null> {

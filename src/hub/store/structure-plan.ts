@@ -4,7 +4,6 @@ import { markDependants, markReaders, markRezoned, nowMs, WHOLE_HISTORY, zonesOf
 import { rows, type Steps, type StoreDialect, update } from "./database.ts";
 import type { SqlValue } from "./filter-sql.ts";
 import { putSlices, type ValuePlan, type ValuesEntity } from "./form-values.ts";
-import { beginChange } from "./structure-hold.ts";
 import { siteColumns, sourceColumns, variableColumns } from "./structure-rows.ts";
 
 /** An entity of the store, or the one at this place of the list of those that the plan creates. */
@@ -46,7 +45,6 @@ export function* changeStructure(
   accountId: number,
   plan: StructurePlan,
 ): Steps<Omit<CreatedIds, "users">> {
-  yield* beginChange(accountId);
   const account = { account_id: accountId };
   const own = (body: Columns) => ({ ...account, ...body });
   const sites = yield* insertAll(

@@ -1,0 +1,140 @@
+/** Files of master data are compared outside of the write, and again where others changed what they found. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { processMasterData } from "../../src/hub/master-data/process.ts";
+import { hubOptions } from "../../src/hub/options.ts";
+import type { Database } from "../../src/hub/store/database.ts";
+import { createMasterDataStore } from "../../src/hub/store/master-data.ts";
+import { openStore } from "../../src/hub/store/open.ts";
+import { createUser } from "../../src/hub/store/people/users.ts";
+import { createPool } from "../../src/hub/store/postgres/database.ts";
+import { postgresDatabase } from "../../src/hub/store/postgres/driver.ts";
+import { openDatabase, statements, write } from "../../src/hub/store/sqlite/database.ts";
+import { sqliteDatabase } from "../../src/hub/store/sqlite/driver.ts";
+import type { HubStore } from "../../src/hub/store/store.ts";
+import { StructureHeld } from "../../src/hub/store/structure-hold.ts";
+import type { RowResult } from "../../src/wire/index.ts";
+import { rawOptions, temporaryDirectory } from "./fixture.ts";
+
+const SITE = { typeId: 3, timeZoneId: "UTC" };
+const LIMITS = { site: 100, source: 100, variable: 100, membership: 100 };
+const SENDER = { id: 1, username: "manager", memberships: [{ accountId: 1, roles: ["Admin"], businessId: null }] };
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let store: HubStore;
+let database: Database;
+let closeDatabase: () => Promise<void>;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  const options = hubOptions.parse(rawOptions(directory.path)).store;
+  store = await openStore(options);
+  await store.identity.putAccount({ id: 1, name: "First" });
+  await store.identity.putAccount({ id: 2, name: "Second" });
+  if (options.kind === "sqlite") {
+    const file = openDatabase({ path: options.path, migrations: null, timeoutMs: 20 });
+    database = sqliteDatabase(statements(file), (work) => write(file, work));
+    closeDatabase = async () => file.close();
+  } else {
+    const pool = createPool(options, { max: 2 });
+    database = postgresDatabase(pool);
+    closeDatabase = () => pool.end();
+  }
+});
+afterAll(async () => {
+  await closeDatabase();
+  await store.close();
+  await directory.remove();
+});
+
+let runs = 0;
+/** `meanwhile`: what happens after each comparison, before the file is applied. */
+async function applied(content: string, meanwhile: (time: number) => Promise<unknown>) {
+  runs += 1;
+  const path = join(directory.path, `${runs}.csv`);
+  await writeFile(path, content);
+  let times = 0;
+  const looking: Database = {
+    ...database,
+    async snapshot(work) {
+      const found = await database.snapshot(work);
+      times += 1;
+      await meanwhile(times);
+      return found;
+    },
+  };
+  const job = { accountId: 1, fileId: runs, fileName: "file.csv", run: `run ${runs}`, path, atMs: 0 };
+  const facts = {
+    ...job,
+    settings: { encoding: "utf-8", dryRun: false },
+    sender: SENDER as never,
+    limits: LIMITS as never,
+  };
+  const report = await processMasterData(facts, createMasterDataStore(looking), new AbortController().signal);
+  return { times, results: report.items.map(({ result }): RowResult => result), report };
+}
+const once = (work: () => Promise<unknown>) => async (time: number) => (time === 1 ? await work() : undefined);
+
+const CHAIN = "site_name;site_type;site_time_zone;source_serial_number;mapping_config;unit;is_versioned\n";
+
+test("another account writes between the comparison and the change, which needs no other look", async () => {
+  const { times, results } = await applied(`${CHAIN}One;School;UTC;S1;kWh;kWh;\n`, () =>
+    store.structure.createSite(2, { name: "Other", ...SITE }),
+  );
+  expect([times, results]).toEqual([1, ["created"]]);
+});
+
+test("a site that the account got meanwhile is found, and not created twice", async () => {
+  const { times, results } = await applied(
+    "site_name;site_type;site_time_zone\nTwo;School;UTC\n",
+    once(() => store.structure.createSite(1, { name: "Two", ...SITE })),
+  );
+  expect(times).toBe(2);
+  expect(results).not.toEqual(["created"]);
+  const { rows } = await store.structure.sites(1, {}, { offset: 0, limit: null });
+  expect(rows.filter(({ name }) => name === "Two")).toHaveLength(1);
+});
+
+test("a user whom another account made meanwhile is refused, and so is the whole file", async () => {
+  const user = { username: "anna", email: null, firstName: null, lastName: null, state: "Invited" } as const;
+  const people = { ...user, passwordHash: null, origin: "people" } as const;
+  const { times, results, report } = await applied(
+    "user_name;user_roles;site_name;site_type;site_time_zone\nanna;User;;;\n;;Three;School;UTC\n",
+    once(() => store.people.change(() => createUser(people))),
+  );
+  expect([times, results, report.applied]).toEqual([2, ["refused", "created"], false]);
+});
+
+test("the first points of a variable, which come meanwhile, forbid that it gets versions", async () => {
+  const variables = await store.structure.variables(1, {}, { offset: 0, limit: null });
+  const id = variables.rows[0]?.id ?? 0;
+  const { times, results } = await applied(
+    `${CHAIN}One;;;S1;kWh;;true\n`,
+    once(() => database.run("INSERT INTO point (variable_id, at_ms, value) VALUES (?, 0, 1)", id)),
+  );
+  expect([times, results]).toEqual([2, ["refused"]]);
+});
+
+test("a file waits for another time where the structure changes after each look", async () => {
+  const change = (time: number) => store.structure.createSite(1, { name: `More ${time}`, ...SITE });
+  await expect(applied("site_name;site_type;site_time_zone\nFour;School;UTC\n", change)).rejects.toThrow(StructureHeld);
+  const { rows } = await store.structure.sites(1, {}, { offset: 0, limit: null });
+  expect(rows.map(({ name }) => name)).not.toContain("Four");
+});
+
+test("a dry run reads users without holding them", async () => {
+  const path = join(directory.path, "dry.csv");
+  await writeFile(path, "user_name;user_roles\nbert;User\n");
+  const job = {
+    accountId: 1,
+    fileId: 0,
+    fileName: "dry.csv",
+    run: null,
+    path,
+    atMs: 0,
+    settings: { encoding: "utf-8", dryRun: true },
+  };
+  const facts = { ...job, sender: SENDER as never, limits: LIMITS as never };
+  const report = await processMasterData(facts, createMasterDataStore(database), new AbortController().signal);
+  expect(report).toMatchObject({ applied: false, rows: { created: 1 } });
+});
