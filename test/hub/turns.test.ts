@@ -1,12 +1,14 @@
 /** Work of many rows lets others have their turn at the event loop. */
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { countReadings } from "../../src/hub/push/body.ts";
 import { DUE_RECEIVERS } from "../../src/hub/store/operation-rows.ts";
 import { openDatabase, statements, write } from "../../src/hub/store/sqlite/database.ts";
+import { SQLITE } from "../../src/hub/store/sqlite/dialect.ts";
 import { sqliteDatabase } from "../../src/hub/store/sqlite/driver.ts";
 import { createPointStore } from "../../src/hub/store/sqlite/points.ts";
 import type { PointRange } from "../../src/hub/store/store.ts";
+import { Where } from "../../src/hub/store/where.ts";
 import { temporaryDirectory } from "./fixture.ts";
 import { variableFacts } from "./variable-facts.ts";
 
@@ -96,4 +98,34 @@ test("each receiver of outcomes is found by its account and host, without readin
   } finally {
     queue.close();
   }
+});
+
+describe("an account with many variables", () => {
+  const MANY = 20_000;
+  beforeAll(() => {
+    database.exec(`INSERT INTO account (id, name) VALUES (1, 'First');
+      INSERT INTO site (id, account_id, name, type_id, time_zone_id) VALUES (1, 1, 'Site', 3, 'UTC');
+      INSERT INTO source (id, account_id, site_id, name, source_type_id, tags) VALUES (1, 1, 1, 'Source', 1, '[]');
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY})
+        INSERT INTO variable (id, account_id, source_id, name, variable_type_id, unit_id, tags)
+        SELECT i, 1, 1, 'Variable', 0, 8, '[]' FROM n`);
+  });
+
+  test("has them read in turns, in their order", async () => {
+    let found: readonly { readonly id: number }[] = [];
+    const read = async () => {
+      found = await storeOf(database).select(1, {});
+    };
+    expect(await turnsOf(read)).toBeGreaterThanOrEqual(9);
+    expect(found.map(({ id }) => id)).toEqual(Array.from({ length: MANY }, (_, nth) => nth + 1));
+  });
+
+  test.each([
+    ["id", "SEARCH variable USING INTEGER PRIMARY KEY (rowid=?)"],
+    ["source_id", "SEARCH variable USING INDEX variable_by_source (source_id=?)"],
+  ])("has one found by its %s without the others being read", (column, search) => {
+    const where = new Where(SQLITE).equal("account_id", 1).among(column, [1]);
+    const steps = database.prepare(`EXPLAIN QUERY PLAN SELECT * FROM variable ${where.sql} ORDER BY id`).all(1, "[1]");
+    expect(steps.map(({ detail }) => detail)).toContain(search);
+  });
 });

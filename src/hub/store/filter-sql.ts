@@ -14,6 +14,8 @@ export interface Condition {
 export interface SqlDialect {
   /** SQL that tests whether the column is in a list, which is its one parameter. */
   among(column: string): string;
+  /** The column, so that no index of it is used: SQLite reads all rows of an account rather than those of a list. */
+  unindexed(column: string): string;
   /** An item of FROM: the texts of a JSON array, as `held.value`. */
   labels(column: string): string;
   /** A test of a filter, in a form that ends with the time of its statement. */

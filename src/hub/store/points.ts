@@ -1,4 +1,5 @@
 /** Selects the variables of a query, and removes points. Reads of points differ by database. */
+import { breath } from "../../support/turns.ts";
 import { heldInBlocks, removeFromBlocks } from "./blocks/blocks.ts";
 import { markDependants, nowMs } from "./calculated/marks.ts";
 import { change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";
@@ -7,7 +8,7 @@ import { mayBeInBlocks, selection } from "./point-selection.ts";
 import { createRollupStore } from "./rollups/rollups.ts";
 import { dropRollups } from "./rollups/watch.ts";
 import { noteChange } from "./source-zones.ts";
-import type { Holding, PointStore } from "./store.ts";
+import type { Holding, PointStore, VariableFacts, VariablesFilter } from "./store.ts";
 import { factsOf, number, VARIABLE_FACTS } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 
@@ -18,9 +19,43 @@ export interface RemovalLimits {
   readonly breathe: (rows: number) => Promise<void>;
 }
 
+/** Variables, or sources, whose facts are read at one time: an account may have a million. */
+const KEYS_AT_ONCE = 2_000;
+
 /** The page of a read of all points. */
 export const WHOLE = { offset: 0, limit: null };
 const PERIOD = "variable_id = ? AND at_ms >= ? AND at_ms < ?";
+
+function whereOf(dialect: StoreDialect, accountId: number | null, filter: VariablesFilter): Where {
+  const where = new Where(dialect)
+    .among("variable.id", filter.ids)
+    .among("variable.source_id", filter.sourceIds)
+    .among("variable.variable_type_id", filter.variableTypeIds)
+    .sharing("variable.tags", filter.tags);
+  return accountId === null ? where : where.equal("variable.account_id", accountId);
+}
+
+function* selectFacts(
+  dialect: StoreDialect,
+  accountId: number | null,
+  filter: VariablesFilter,
+): Steps<readonly VariableFacts[]> {
+  const where = whereOf(dialect, accountId, filter);
+  return (yield* rows(`SELECT ${VARIABLE_FACTS} ${where.sql} ORDER BY variable.id`, ...where.values)).map(factsOf);
+}
+
+/** As one text, since a row for each of a million takes seconds. */
+function* selectIds(
+  dialect: StoreDialect,
+  accountId: number | null,
+  filter: VariablesFilter,
+): Steps<readonly number[]> {
+  const where = whereOf(dialect, accountId, filter);
+  const selected = `SELECT variable.id FROM variable ${where.sql} ORDER BY variable.id`;
+  const sql = `SELECT string_agg(CAST(id AS TEXT), ',') AS ids FROM (${selected}) AS selected`;
+  const ids = (yield* row(sql, ...where.values))?.["ids"];
+  return typeof ids === "string" ? ids.split(",").map(Number) : [];
+}
 
 export function pointMethods(
   database: Database,
@@ -29,17 +64,18 @@ export function pointMethods(
   const { dialect } = database;
   return {
     rollups: createRollupStore(database),
-    select: (accountId, filter) =>
-      database.ask(function* () {
-        const where = new Where(dialect)
-          .among("variable.id", filter.ids)
-          .among("variable.source_id", filter.sourceIds)
-          .among("variable.variable_type_id", filter.variableTypeIds)
-          .sharing("variable.tags", filter.tags);
-        if (accountId !== null) where.equal("variable.account_id", accountId);
-        const sql = `SELECT ${VARIABLE_FACTS} ${where.sql} ORDER BY variable.id`;
-        return (yield* rows(sql, ...where.values)).map(factsOf);
-      }),
+    async select(accountId, filter) {
+      const selected = (wanted: VariablesFilter) => database.ask(() => selectFacts(dialect, accountId, wanted));
+      const isShort = [filter.ids, filter.sourceIds].some((list) => list !== undefined && list.length <= KEYS_AT_ONCE);
+      if (isShort) return selected(filter);
+      const ids = await database.ask(() => selectIds(dialect, accountId, filter));
+      const found: VariableFacts[] = [];
+      for (let at = 0; at < ids.length; at += KEYS_AT_ONCE) {
+        for (const one of await selected({ ids: ids.slice(at, at + KEYS_AT_ONCE) })) found.push(one);
+        await breath();
+      }
+      return found;
+    },
     async count(variable, range) {
       const { from, values } = selection(variable, range.view);
       const [lowMs, highMs] = [range.fromMs ?? -FAR_MS, range.lastMs ?? FAR_MS];

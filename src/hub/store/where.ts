@@ -7,8 +7,12 @@ import { type Condition, conditionOf, type SqlDialect, type SqlValue } from "./f
 
 type List = readonly (string | number)[] | undefined;
 
+/** Columns whose values alone lead to few rows by an index. */
+const KEYS = /^(\w+\.)?(id|source_id)$/;
+
 export class Where {
-  private readonly clauses: string[] = [];
+  private readonly clauses: (string | { readonly equal: string })[] = [];
+  private isKeyed = false;
   private readonly dialect: SqlDialect;
   readonly values: SqlValue[] = [];
 
@@ -17,7 +21,7 @@ export class Where {
   }
 
   equal(column: string, value: number): this {
-    this.clauses.push(`${column} = ?`);
+    this.clauses.push({ equal: column });
     this.values.push(value);
     return this;
   }
@@ -26,6 +30,7 @@ export class Where {
     if (list === undefined) return this;
     this.clauses.push(this.dialect.among(column));
     this.values.push(list);
+    this.isKeyed ||= KEYS.test(column);
     return this;
   }
 
@@ -64,6 +69,10 @@ export class Where {
   }
 
   get sql(): string {
-    return this.clauses.length === 0 ? "" : `WHERE ${this.clauses.join(" AND ")}`;
+    const texts = this.clauses.map((clause) => {
+      if (typeof clause === "string") return clause;
+      return `${this.isKeyed ? this.dialect.unindexed(clause.equal) : clause.equal} = ?`;
+    });
+    return texts.length === 0 ? "" : `WHERE ${texts.join(" AND ")}`;
   }
 }

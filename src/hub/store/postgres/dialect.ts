@@ -35,6 +35,7 @@ export const POSTGRES: StoreDialect = {
   tryLane,
   holdVariable,
   among: (column) => `${column} = ANY (?)`,
+  unindexed: (column) => column,
   labels: (column) => `json_array_elements_text(${column}) AS held(value)`,
   folded,
   tested: (test) => test,

@@ -32,6 +32,7 @@ export const SQLITE: StoreDialect = {
   tryLane: always,
   holdVariable: nothing,
   among: (column) => `${column} IN (SELECT value FROM json_each(?))`,
+  unindexed: (column) => `+${column}`,
   labels: (column) => `json_each(${column}) held`,
   tested: (test) => `tested(${test})`,
   folded: (text) => `folded(${text})`,
