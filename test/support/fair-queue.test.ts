@@ -56,7 +56,7 @@ test("a task that fails gives its place on, and a full queue says so", async () 
   expect(queue.isFull).toBe(false);
 });
 
-test("a caller without a task has a spare place while another has all the others, and alone no more than these", async () => {
+test("a caller without a task has a spare place while another has all others, and no more alone", async () => {
   const { begun, add, end } = tasks(new FairQueue(2, { spare: 1 }));
   const all = [add("A", "a0"), add("A", "a1"), add("A", "a2")];
   expect(begun).toEqual(["a0", "a1"]);

@@ -1,6 +1,5 @@
 /** Slices as a line of time: the value at a moment, and the dates until which values hold. */
-import type { ValuesEntity } from "../store/form-values.ts";
-import type { SliceValue } from "../store/slice-rows.ts";
+import type { SliceValue, ValuesEntity } from "../store/form-values.ts";
 import type { HubStore } from "../store/store.ts";
 import { isoOfMs } from "../time.ts";
 import { isFields, type Placed, placesOf } from "./names.ts";

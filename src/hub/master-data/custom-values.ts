@@ -5,8 +5,7 @@ import { HttpProblem } from "../../wire/http-problem.ts";
 import { type Fields, isFields, named, type Placed, pathOf, placesOf, put, sameName } from "../forms/names.ts";
 import { readValue, UnfitValue } from "../forms/read-value.ts";
 import { judgeValues, valuesAsOf } from "../forms/values.ts";
-import type { HeldForms, ValuePlan, ValuesEntity } from "../store/form-values.ts";
-import type { FoundForms } from "../store/found-forms.ts";
+import type { FoundForms, HeldForms, ValuePlan, ValuesEntity } from "../store/form-values.ts";
 
 interface Holder {
   readonly id?: number;

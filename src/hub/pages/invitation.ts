@@ -134,7 +134,7 @@ function outcomePage(visit: Visit, accepted: Exclude<Accepted, { kind: "username
     }
     case "full": {
       const words = `${accepted.account} has as many users as it may have. Ask there to remove one, and try again.`;
-      return refusalPage("There is no room for another user", words);
+      return refusalPage("The account is full", words);
     }
     case "inactive":
       return refusalPage("Your user is deactivated", INACTIVE);

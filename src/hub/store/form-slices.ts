@@ -10,8 +10,8 @@ import { faultPoint } from "../../support/faults.ts";
 import { breath } from "../../support/turns.ts";
 import { FORM_ENTITIES } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
+import { sliceColumns, sliceOfRow } from "./form-values.ts";
 import { type FormFit, fieldIdsOf, finishForm, type NewForm, namedForm, ownedForm, type StoredForm } from "./forms.ts";
-import { sliceColumns, sliceOfRow } from "./slice-rows.ts";
 import { changesOf, heldText, putHeld, StructureHeld, writeStructure } from "./structure-hold.ts";
 import { jsonOf } from "./structure-rows.ts";
 
@@ -113,7 +113,7 @@ interface Judged {
   readonly isFit: boolean;
 }
 
-/** The forms that were begun and not finished, by this hub before it ended or by another one, which may go on. */
+/** The forms that were begun and not finished, by this hub before it ended or by another one, which may continue. */
 export async function continueForms(
   database: Database,
   fit: FormFit,
@@ -152,7 +152,7 @@ async function continueForm(
     const done = await database.write(slice);
     if (done !== null) return done.form;
     faultPoint("hub.form.slice");
-    // The writer is free as long as it was held: threads that wait for it look again after a while.
+    // The writer is free as long as it was held: threads that wait for it ask for it after a while.
     await pause(performance.now() - beginMs);
   }
   return null;
@@ -221,7 +221,8 @@ function rowsBehind(fitting: Fitting, fieldId: number | undefined, { id, fromMs 
       ...[fitting.accountId, id],
     );
   return rows(
-    `SELECT ${sliceColumns}, ${table}_id AS entity_id FROM attribute_slice WHERE field_id = ? AND (${table}_id, from_ms) > (?, ?) ORDER BY ${table}_id, from_ms LIMIT ${AT_ONCE}`,
+    `SELECT ${sliceColumns}, ${table}_id AS entity_id FROM attribute_slice
+      WHERE field_id = ? AND (${table}_id, from_ms) > (?, ?) ORDER BY ${table}_id, from_ms LIMIT ${AT_ONCE}`,
     ...[fieldId, id, fromMs],
   );
 }

@@ -6,7 +6,7 @@ import { change, insert, type Row, rows, type Steps, type StoreDialect, update }
 import { addChangeEvent, addStructureEvent } from "./events/structure-events.ts";
 import { foldedText } from "./filter-sql.ts";
 import type { FormDefinitions, KnownIds, Refit } from "./form-slices.ts";
-import type { HeldSlice } from "./slice-rows.ts";
+import type { HeldSlice } from "./form-values.ts";
 import type { Listing, Page } from "./store.ts";
 import { jsonOf } from "./structure-rows.ts";
 
@@ -81,7 +81,7 @@ interface FormsFilter {
   readonly entityTypes?: readonly FormEntity[] | undefined;
 }
 
-/** Changes of many values go in slices; they throw `StructureHeld` where such a change of the account takes too long. */
+/** Changes of many values go in slices, and throw `StructureHeld` where such a change of the account takes too long. */
 export interface FormStore {
   /** `taken`: the account has a form of this name for the entity, in whatever case. */
   create(accountId: number, form: NewForm, fit: FormFit): Promise<StoredForm | "taken">;
@@ -91,7 +91,7 @@ export interface FormStore {
   change(accountId: number, id: number, edit: FormEdit): Promise<StoredForm | "missing" | "taken" | FieldsInUse>;
   /** With its slices. False when the account has no such form. */
   remove(accountId: number, id: number, fit: FormFit): Promise<boolean | FieldsInUse>;
-  /** Finishes the changes that a hub has begun, and no longer goes on with. `fit`: values that do not fit go. */
+  /** Finishes the changes that a hub has begun, and no longer continues. `fit`: values that do not fit go. */
   resume(fit: FormFit, signal: AbortSignal): Promise<void>;
 }
 

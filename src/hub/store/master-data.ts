@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { MasterDataReport, ReportedRow } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { addStructureEvent } from "./events/structure-events.ts";
-import { type FoundForms, findForms } from "./found-forms.ts";
+import { type FoundForms, findForms } from "./form-values.ts";
 import { countOf } from "./owned.ts";
 import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
 import type { StoredSite, StoredSource, StoredVariable, StructureEntity } from "./store.ts";
