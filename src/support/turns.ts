@@ -48,6 +48,10 @@ export class FairQueue<Caller> {
     return this.#count.running >= this.#most && this.#count.waiting >= this.#waitingMax;
   }
 
+  waitingOf(caller: Caller): number {
+    return this.#waiting.get(caller)?.length ?? 0;
+  }
+
   get isIdle(): boolean {
     return this.#count.running === 0;
   }

@@ -1,5 +1,7 @@
 /** The password of a user: what is accepted as one, and its change by the user. */
 import type { FastifyRequest } from "fastify";
+import { BUSY_SEC } from "../../support/sign-in/passwords.ts";
+import { HttpProblem } from "../../wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import { passwordChangedMessage } from "../mail/messages.ts";
 import type { Steps } from "../store/database.ts";
@@ -28,15 +30,29 @@ export function passwordFault(
   return new Set(password).size < 3 ? "Choose a password of more than two different characters." : null;
 }
 
+/** Accounts take turns at hashes, which are slow. Throws a 429 where too many of the account wait. */
+export async function hashOf(
+  { passwords }: Pick<HubContext, "passwords">,
+  accountId: number,
+  password: string,
+): Promise<string> {
+  const made = passwords.hash(accountId, password);
+  if (made !== null) return made;
+  const why =
+    "many new passwords of this account wait to be hashed, and nothing was changed here: send the request again";
+  throw new HttpProblem(429, "too-many-requests", why, undefined, BUSY_SEC);
+}
+
 /** All other sessions, and the tokens of the password before, end. The caller renews this session. */
 export async function changeOwnPassword(
-  { store, clock, passwords, mail }: HubContext,
+  context: HubContext,
   session: BrowserSession,
   request: FastifyRequest,
   password: string,
 ): Promise<void> {
+  const { store, clock, mail } = context;
   const { user } = session;
-  const passwordHash = await passwords.hash(password);
+  const passwordHash = await hashOf(context, session.accountId, password);
   const atMs = clock.now().epochMilliseconds;
   await store.people.change(function* () {
     yield* setPassword(user.id, passwordHash);

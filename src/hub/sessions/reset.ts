@@ -10,8 +10,9 @@ import { recordAboutPerson } from "../store/people/audit.ts";
 import { endIdentities, endOpenings, setPassword, setProven, userById } from "../store/people/users.ts";
 import { endOpenedBy } from "../store/sessions/sessions.ts";
 import type { UserRecord } from "../store/store.ts";
+import { defaultAccount } from "../token/rights.ts";
 import { ownFact, subjectOf } from "./actor.ts";
-import { mailChange } from "./own-password.ts";
+import { hashOf, mailChange } from "./own-password.ts";
 
 /** Links that one address is sent in an hour at most. */
 const LINKS_MAX = 5;
@@ -50,12 +51,13 @@ export async function userOfLink({ store, clock }: HubContext, token: string): P
 
 /** Uses the link; all sessions and tokens of the user end. False when the link was used meanwhile. */
 export async function resetPassword(
-  { store, clock, passwords, mail }: HubContext,
+  context: HubContext,
   token: string,
   user: UserRecord,
   { password, request }: { readonly password: string; readonly request: FastifyRequest },
 ): Promise<boolean> {
-  const passwordHash = await passwords.hash(password);
+  const { store, clock, mail } = context;
+  const passwordHash = await hashOf(context, defaultAccount(user) ?? 0, password);
   const atMs = clock.now().epochMilliseconds;
   const done = await store.people.change(function* () {
     const link = yield* claimLink("reset", hashOfToken(token), atMs);

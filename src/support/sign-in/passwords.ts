@@ -51,8 +51,10 @@ const REMEMBERED_MAX = 1_000;
 const REMEMBERED_MS = 300_000;
 /** Limit on concurrent hashes; more would only compete for memory and the thread pool. */
 const HASHING_MAX = 2;
+/** New passwords of one account that wait for their hash. */
+const NEW_WAITING_MAX = 50;
 /** With a full queue, a place is free after some hashes. */
-const BUSY_SEC = 2;
+export const BUSY_SEC = 2;
 
 type Verdict =
   | { readonly kind: "right" | "wrong" }
@@ -60,8 +62,8 @@ type Verdict =
   | { readonly kind: "later"; readonly why: string; readonly seconds: number };
 
 export interface Passwords {
-  /** The PHC string of a new password. */
-  hash(password: string): Promise<string>;
+  /** The PHC string of a new password of the account; null: too many of its passwords wait. */
+  hash(accountId: number, password: string): Promise<string> | null;
   /** Takes as long for an unknown name (`encoded` null) as for a wrong password. */
   check(attempt: Attempt, password: string, encoded: string | null): Promise<Verdict>;
 }
@@ -77,6 +79,8 @@ export async function createPasswords(
   const remembered = new Map<string, number>();
   const checking = new Map<string, Promise<Verdict>>();
   const hashing = new FairQueue<string>(HASHING_MAX, { waitingMax: queueMax });
+  // All of them are one caller of `hashing`, so that new passwords leave a place for sign-ins.
+  const making = new FairQueue<number>(1);
   const remember = (digest: string) => {
     const oldest = remembered.size >= REMEMBERED_MAX ? remembered.keys().next().value : undefined;
     if (oldest !== undefined) remembered.delete(oldest);
@@ -90,7 +94,10 @@ export async function createPasswords(
     return { kind: isRight ? "right" : "wrong" };
   };
   return {
-    hash: (password) => hashPassword(password, cost),
+    hash(accountId, password) {
+      if (making.waitingOf(accountId) >= NEW_WAITING_MAX) return null;
+      return making.run(accountId, () => hashing.run("new passwords", () => hashPassword(password, cost)));
+    },
     // There is no wait between the count and its use: otherwise concurrent attempts would see each other's counts.
     check(attempt, password, encoded) {
       const digest = createHmac("sha256", key)

@@ -8,7 +8,7 @@ import { type ClaimRecord, claimsOf } from "./claims.ts";
 import { type HeldMember, listMembers, type MembersFilter, memberToChange } from "./members.ts";
 import type { UserRecord } from "./records.ts";
 import { applySeed, deactivateOthers, seedPassword, type TakenSeed, takenSeed, type UserSeed } from "./seed.ts";
-import { touchAccount, userByEmail, userById, userByName } from "./users.ts";
+import { type Taken, takenBy, touchAccount, type UserChange, userByEmail, userById, userByName } from "./users.ts";
 
 export interface PeopleStore {
   /** The user who may sign in; null for one that is inactive, as for one that does not exist. */
@@ -18,6 +18,8 @@ export interface PeopleStore {
   userById(id: number): Promise<UserRecord | null>;
   userByName(username: string): Promise<UserRecord | null>;
   userByEmail(email: string): Promise<UserRecord | null>;
+  /** Whether another user has the name or the address. */
+  taken(names: UserChange): Promise<Taken | null>;
   touchAccount(userId: number, accountId: number): Promise<void>;
   /** Users of the account, ordered by id. */
   members(accountId: number, filter: MembersFilter, page: Page): Promise<Listing<UserRecord>>;
@@ -59,6 +61,7 @@ export function createPeopleStore(database: Database): PeopleStore {
     userById: (id) => ask(() => userById(id)),
     userByName: (username) => ask(() => userByName(username)),
     userByEmail: (email) => ask(() => userByEmail(email)),
+    taken: (names) => ask(() => takenBy(names, null)),
     touchAccount: (userId, accountId) => database.write(() => touchAccount(userId, accountId)),
     members: (accountId, filter, page) => listMembers(database, accountId, filter, page),
     changeMember: <T>(accountId: number, userId: number, work: (held: HeldMember) => Steps<T>) =>
