@@ -11,7 +11,6 @@ beforeAll(async () => {
 });
 afterAll(() => hub.close());
 
-const OTHER = { as: "second", account: 2 };
 const QUARTER = { granularity: 15, granularityTimeBase: 2 };
 const HOUR = { granularity: 1, granularityTimeBase: 3 };
 const DAY = { granularity: 1, granularityTimeBase: 4 };
@@ -283,24 +282,4 @@ describe("losses", () => {
     const answer = await hub.call("GET", path, { query });
     expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(words) } });
   });
-});
-
-test("reports of one account, however many, hold no other one back", async () => {
-  const ids: number[] = [];
-  for (let nth = 0; nth < 20; nth += 1) ids.push(await variableWith(hours("2026-01-01T00:00:00Z", 1_000), HOUR));
-  const { variableIds } = await createChain(hub, { variables: [HOUR], more: OTHER });
-  const ended: string[] = [];
-  const run = async (name: string, VariableIds: readonly number[], by = {}) => {
-    expect(await hub.get("/dataQuality", { VariableIds }, by)).toHaveLength(VariableIds.length);
-    ended.push(name);
-  };
-  // The threads have started then.
-  await run("A", ids);
-  ended.length = 0;
-  const queued = Array.from({ length: 12 }, () => run("A", ids));
-  await Promise.race(queued);
-  const before = ended.length;
-  await run("B", variableIds, OTHER);
-  expect(ended.indexOf("B") - before).toBeLessThanOrEqual(4);
-  await Promise.all(queued);
 });

@@ -21,8 +21,8 @@ export type SeriesJob =
   | { readonly report: "quality"; readonly settings: QualitySettings; readonly variables: readonly VariableAsk[] };
 
 export type SeriesAnswer =
-  /** Rows as JSON, with commas between them. */
-  | { readonly kind: "rows"; readonly texts: readonly string[] }
+  /** Rows as JSON, with commas between them, of the first variables: `judged` of them, at least one. */
+  | { readonly kind: "rows"; readonly texts: readonly string[]; readonly judged: number }
   /** The database is at fault, and the same may succeed later. */
   | { readonly kind: "trouble"; readonly words: string };
 

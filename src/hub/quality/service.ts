@@ -31,41 +31,56 @@ export class StoreTrouble extends Error {}
 const VARIABLES_AT_ONCE = 20;
 /** Other requests of the hub need a processor, too. */
 const THREADS_MAX = 2;
+/** A further thread for an account that has none. */
+const SPARE = 1;
 const IDLE_MS = 10_000;
 const MEMORY_MEGABYTES = 512;
 
-export function createSeriesReports({ store }: Pick<HubOptions, "store">): SeriesReports {
-  let pool: Piscina<SeriesJob, SeriesAnswer> | null = null;
-  const threads = Math.max(1, Math.min(THREADS_MAX, availableParallelism() - 1));
-  // Reports of one account, however many, hold no other one back.
-  const turns = new FairQueue<number>(threads);
-  const start = () => {
+type SeriesPool = Pick<Piscina<SeriesJob, SeriesAnswer>, "run" | "destroy">;
+
+export function createSeriesReports(
+  { store }: Pick<HubOptions, "store">,
+  start: (threads: number) => SeriesPool = (threads) => {
     const module = besideModule(import.meta.url, "worker");
     const data: SeriesThread = { store };
-    const facts = { module, threads, idleMs: IDLE_MS, megabytes: MEMORY_MEGABYTES, data };
-    return createWorkerPool<SeriesJob, SeriesAnswer>(facts);
+    return createWorkerPool({ module, threads, idleMs: IDLE_MS, megabytes: MEMORY_MEGABYTES, data });
+  },
+): SeriesReports {
+  let pool: SeriesPool | null = null;
+  const threads = Math.max(1, Math.min(THREADS_MAX, availableParallelism() - 1));
+  // Reports of one account, however many, hold no other one back.
+  const turns = new FairQueue<number>(threads, { spare: SPARE });
+  /** Others have their turn between two slices of a task. */
+  const judged = async (asked: SeriesPool, accountId: number, job: SeriesJob, signal: AbortSignal) => {
+    const texts: string[] = [];
+    for (let left = job.variables; left.length > 0; ) {
+      const answer = await turns.run(accountId, () => asked.run({ ...job, variables: left }, { signal }), signal);
+      if (answer.kind === "trouble") throw new StoreTrouble(answer.words);
+      texts.push(...answer.texts);
+      left = left.slice(answer.judged);
+    }
+    return texts;
   };
   return {
     async *texts({ accountId, job, variables: asks }) {
-      pool ??= start();
+      pool ??= start(threads + SPARE);
       const asked = pool;
       const left = new AbortController();
-      const running: Promise<SeriesAnswer>[] = [];
+      const running: Promise<readonly string[]>[] = [];
       const tasks = tasksOf(asks);
       const ask = async () => {
         const { value: variables } = await tasks.next();
         if (variables === undefined) return;
-        const answer = turns.run(accountId, () => asked.run({ ...job, variables }, { signal: left.signal }));
+        const answer = judged(asked, accountId, { ...job, variables }, left.signal);
         answer.catch(() => undefined); // The first fault ends the report; it is thrown where its turn comes.
         running.push(answer);
       };
       try {
         for (let thread = 0; thread < threads; thread += 1) await ask();
         for (let next = running.shift(); next !== undefined; next = running.shift()) {
-          const answer = await next;
-          if (answer.kind === "trouble") throw new StoreTrouble(answer.words);
+          const texts = await next;
           await ask();
-          yield* answer.texts;
+          yield* texts;
         }
       } finally {
         left.abort();

@@ -73,8 +73,8 @@ export const JOBS: Readonly<Record<string, Job>> = {
   },
   "src/hub/push/webhooks.ts": SHARES,
   "src/hub/quality/service.ts": {
-    file: "test/hub/quality.test.ts",
-    test: "reports of one account, however many, hold no other one back",
+    file: "test/hub/quality-turns.test.ts",
+    test: "a report of an account begins at once while another account has a thousand in threads and in the queue",
   },
   "src/hub/store/postgres/apart.ts": FAIR_QUEUE,
   "src/hub/store/sqlite/apart.ts": FAIR_QUEUE,
