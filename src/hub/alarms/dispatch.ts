@@ -1,6 +1,7 @@
 /**
  * Sends what changes of alarms have written: to receivers of webhooks, and as pushes of states into variables. Each
- * account and each of its hosts has a share of the deliveries, so that unreachable receivers delay only their own.
+ * account and each of its hosts has a share of the deliveries, so that unreachable receivers delay only their own, and
+ * what is due is taken by turns of the accounts.
  */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../support/clock.ts";
@@ -71,11 +72,13 @@ export class AlarmDispatch {
     const { store, options, log, clock } = this.#parts;
     const { dispatches } = store.alarms;
     const closing = this.#closing.signal;
+    let account = 0;
     while (!closing.aborted) {
       this.#isWoken = false;
       try {
         const untilMs = this.#nowMs + options.timeout + LEASE_MS;
-        const due = await dispatches.take(this.#nowMs, untilMs, this.#occupied);
+        const due = await dispatches.take(account, this.#nowMs, untilMs, this.#occupied);
+        account = due?.accountId ?? 0;
         if (due === null) await this.#rest();
         else if (due.kind === "variable") await this.#recorded(() => this.#push(due));
         else this.#shares.begin(due, () => this.#recorded(() => this.#post(due)));

@@ -61,7 +61,8 @@ test("a receiver that does not answer holds up no other receiver, no other accou
     ).toBe(true);
     expect(own.received).toHaveLength(1);
     // What waits for a slot makes the hub try again when there is one.
-    expect(await store.alarms.dispatches.nextMs({ isFull: false, hosts: [], accounts: [1] })).toBeNull();
+    const nextMs = () => store.alarms.dispatches.nextMs({ isFull: false, hosts: [], accounts: [1] });
+    await expect.poll(nextMs, { message: "the end of the other account's webhook is recorded" }).toBeNull();
     expect(await store.alarms.dispatches.nextMs({ isFull: false, hosts: [], accounts: [] })).toBe(1);
   } finally {
     await dispatch.close();
@@ -69,4 +70,30 @@ test("a receiver that does not answer holds up no other receiver, no other accou
     await own.close();
     await others.close();
   }
+});
+
+test("of an account with a thousand dispatches that are due first, another account waits for one", async () => {
+  const store = hub.inside().store as HubStore;
+  const { variableIds } = await createChain(hub, { more: { as: "second", account: 2 } });
+  const body = JSON.stringify([{ variableId: variableIds[0], data: [{ date: "2026-03-01T00:00:00Z", value: 1 }] }]);
+  const push = (accountId: number, target: string, nextMs: number): NewDispatch => ({
+    ...{ accountId, kind: "variable", target, host: "", body, nextMs },
+  });
+  await store.people.change(function* () {
+    for (let nth = 0; nth < 1_000; nth += 1) yield* addDispatch(push(1, `many-${nth}`, 1));
+    for (const target of ["one", "two"]) yield* addDispatch(push(2, target, 2));
+  });
+  const taken: string[] = [];
+  const ended = Promise.withResolvers<void>();
+  const operations = {
+    accept: async ({ operationId }: { readonly operationId: string }) => {
+      taken.push(operationId);
+      if (taken.length === 5) ended.resolve();
+    },
+  };
+  const parts = { store: { ...store, operations } as unknown as HubStore, options: hub.options.webhook, log, clock };
+  const dispatch = new AlarmDispatch({ ...parts, onPushed() {} });
+  await ended.promise;
+  await dispatch.close();
+  expect(taken.slice(0, 5)).toEqual(["many-0", "one", "many-1", "two", "many-2"]);
 });

@@ -22,7 +22,7 @@ const RESTARTS = "waits alone before it starts its thread again";
 export const JOBS: Readonly<Record<string, Job>> = {
   "src/hub/alarms/dispatch.ts": {
     file: "test/hub/alarms/dispatch.test.ts",
-    test: "a receiver that does not answer holds up no other receiver, no other account, and no variable",
+    test: "of an account with a thousand dispatches that are due first, another account waits for one",
   },
   "src/hub/alarms/service.ts": {
     file: "test/hub/alarms/selection-turns.test.ts",
@@ -74,7 +74,7 @@ export const JOBS: Readonly<Record<string, Job>> = {
   "src/hub/push/webhooks.ts": SHARES,
   "src/hub/quality/service.ts": {
     file: "test/hub/quality-turns.test.ts",
-    test: "a report of an account begins at once while another account has a thousand in threads and in the queue",
+    test: "a report of an account begins at once, whatever number of those of another account runs and waits",
   },
   "src/hub/store/postgres/apart.ts": FAIR_QUEUE,
   "src/hub/store/sqlite/apart.ts": FAIR_QUEUE,

@@ -29,8 +29,11 @@ interface Occupied extends BusyReceivers {
 }
 
 export interface AlarmDispatchStore {
-  /** The one with a slot that is due first, which no other hub takes before `untilMs`; null when none is due. */
-  take(nowMs: number, untilMs: number, occupied: Occupied): Promise<DueDispatch | null>;
+  /**
+   * The one with a slot that is due first of the next account after this one, which no other hub takes before
+   * `untilMs`; null when none is due.
+   */
+  take(afterAccount: number, nowMs: number, untilMs: number, occupied: Occupied): Promise<DueDispatch | null>;
   /** When the next one with a slot is due; null when none waits. */
   nextMs(occupied: Occupied): Promise<number | null>;
   /** It was sent, or given up. */
@@ -43,6 +46,8 @@ export function* addDispatch({ accountId, nextMs, ...columns }: NewDispatch): St
   yield* insert("alarm_dispatch", { account_id: accountId, ...columns, next_ms: nextMs });
 }
 
+const BEFORE_ALL = -1;
+
 export function createAlarmDispatchStore(database: Database): AlarmDispatchStore {
   const { among } = database.dialect;
   const hasSlot = `${among("kind")} AND (kind = 'variable'
@@ -52,12 +57,15 @@ export function createAlarmDispatchStore(database: Database): AlarmDispatchStore
     accounts,
     hosts.map(({ accountId, host }) => `${accountId} ${host}`),
   ];
+  const first = `SELECT * FROM alarm_dispatch WHERE next_ms <= ? AND account_id > ? AND ${hasSlot}
+    ORDER BY account_id, next_ms, id LIMIT 1`;
   return {
-    take: (nowMs, untilMs, occupied) =>
+    take: (afterAccount, nowMs, untilMs, occupied) =>
       database.write(function* (): Steps<DueDispatch | null> {
         for (;;) {
-          const first = `SELECT * FROM alarm_dispatch WHERE next_ms <= ? AND ${hasSlot} ORDER BY next_ms, id LIMIT 1`;
-          const found = yield* row(first, nowMs, ...valuesOf(occupied));
+          const values = valuesOf(occupied);
+          const found =
+            (yield* row(first, nowMs, afterAccount, ...values)) ?? (yield* row(first, nowMs, BEFORE_ALL, ...values));
           if (found === undefined) return null;
           const sql = "UPDATE alarm_dispatch SET next_ms = ?, attempts = attempts + 1 WHERE id = ? AND next_ms = ?";
           const [id, nextMs] = [Number(found["id"]), Number(found["next_ms"])];
