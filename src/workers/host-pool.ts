@@ -48,17 +48,24 @@ export class HostPool {
     this.#reports = { fault, late: onLate };
   }
 
-  /** The host of this mapper, or of those that come with Headgate. `isAlone`: a new host, for one task. */
-  take(module: MapperModule, isAlone: boolean): MappingHost {
+  /**
+   * The host of this mapper, or of those that come with Headgate. `alone`: a new host, for one task; `behind`: the
+   * same, which uses the processor when others do not need it.
+   */
+  take(module: MapperModule, how: "shared" | "alone" | "behind"): MappingHost {
     const key = keyOf(module);
-    const known = isAlone ? undefined : this.#hosts.get(key);
+    const known = how === "shared" ? this.#hosts.get(key) : undefined;
     if (known?.isAlive === true) {
       this.#stayAwake(known);
       return known;
     }
     const host = new MappingHost(this.#limits, this.#reports, key === BUNDLED ? module : null);
     this.#alive.add(host);
-    if (!isAlone) this.#hosts.set(key, host);
+    if (how === "shared") this.#hosts.set(key, host);
+    if (how === "behind") {
+      this.#retired.add(host);
+      host.fallBehind();
+    }
     return host;
   }
 
@@ -70,7 +77,7 @@ export class HostPool {
 
   /** Starts the host of this mapper ahead of its first file. */
   prepare(module: MapperModule): void {
-    const host = this.take(module, false);
+    const host = this.take(module, "shared");
     if (host.tasks === 0) this.#keepIdle(host);
   }
 

@@ -5,6 +5,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import type { Socket } from "node:net";
+import { constants, getPriority, setPriority } from "node:os";
 import { wordsOf } from "../support/errors.ts";
 import { preferWhenMemoryIsShort, rssOf } from "../support/threads/resident-memory.ts";
 import { Channel, sendSecret } from "./channel.ts";
@@ -151,6 +152,16 @@ export class MappingHost {
   get grownBytes(): number {
     const now = this.#idleBytes === null ? null : rssOf(this.#child.pid);
     return now === null ? 0 : now - (this.#idleBytes ?? 0);
+  }
+
+  /** Others have the processor before it. */
+  fallBehind(): void {
+    try {
+      const { pid } = this.#child;
+      if (pid !== undefined) setPriority(pid, Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL));
+    } catch {
+      return; // It has just ended, or the system does not permit it.
+    }
   }
 
   /** Never rejects. At most as many tasks at the same time as the host has threads. */

@@ -18,6 +18,7 @@ import { FairQueue } from "../support/turns.ts";
 import { searchFolders } from "./bundled.ts";
 import { HostPool, keyOf } from "./host-pool.ts";
 import { listLimit, listOf, mapJobList, partPathOf } from "./job-list.ts";
+import { LateDrops } from "./late-drops.ts";
 import { ListTurns } from "./list-turns.ts";
 import type { Asked, AskOutcome, HostReports, MappingHost } from "./mapping-host.ts";
 import type { JobList, MapperModule, TaskAnswer } from "./messages.ts";
@@ -29,6 +30,9 @@ const CLOSE_MS = 5_000;
  * Threads of idle hosts that are kept beyond the number of workers, so that alternating mappers need not start again.
  */
 const IDLE_BESIDE = 3;
+
+/** How long the files of a late drop have processes of their own, in milliseconds. */
+const LATE_MS = 60_000;
 
 interface Mapped {
   readonly result: MapResult;
@@ -66,14 +70,12 @@ export function createMappingPool(
   const spare = means.spare ?? 0;
   const workers = new FairQueue<string>(count, { spare });
   const turns = new ListTurns(workers);
+  const late = new LateDrops(spare > 0 ? LATE_MS : 0);
   const hosts = new HostPool(
     count + IDLE_BESIDE,
     { memory: options.memory, threads: count + spare, writable: means.writable ?? null },
-    { log, onLate: (late) => (means.onLate ?? logLate)(late) },
+    { log, onLate: means.onLate ?? ((readings) => logLate(readings, log)) },
   );
-  function logLate({ runId, file, words }: LateReadings): void {
-    log.warn({ run: runId, file, code: "HG-MAP-041" }, lateWords(words));
-  }
   const locate = means.locate ?? ((name, digest) => locateOnDisk(searchFolders(folders), name, digest));
   const closing = new AbortController();
   /** Preparations and maps in progress, which `close` waits for. */
@@ -84,9 +86,9 @@ export function createMappingPool(
    * own.
    */
   async function mapInHost(job: MapJob, module: MapperModule, signal: AbortSignal): Promise<Mapped> {
-    for (let isAlone = false; ; isAlone = true) {
+    for (let isAgain = false; ; isAgain = true) {
       if (signal.aborted) throw cancelled(job);
-      const host = hosts.take(module, isAlone);
+      const host = hosts.take(module, late.has(dropOf(job)) ? "behind" : isAgain ? "alone" : "shared");
       const { partPath, ...asked } = await askToMap(host, job, module, signal);
       const { outcome } = asked;
       if (outcome.end === "answered") {
@@ -99,7 +101,10 @@ export function createMappingPool(
       if (outcome.end === "cancelled" || signal.aborted) throw cancelled(job);
       if (outcome.end === "not started") throw notStarted(job, outcome.words);
       const reason = endReason(outcome, job, options);
-      if (isAlone || !mayBeInnocent(asked)) return { result: failed(reason), partPath };
+      if (isAgain || !mayBeInnocent(asked)) {
+        if (outcome.end === "late") late.note(dropOf(job));
+        return { result: failed(reason), partPath };
+      }
       log.warn({ ...jobFacts(job), reason: reason.message }, "mapping is tried once more in a process of its own");
     }
   }
@@ -120,14 +125,15 @@ export function createMappingPool(
   /** Null when no file was mapped. */
   async function askList(list: JobList, module: MapperModule, signal: AbortSignal) {
     const [first] = list.jobs;
-    if (first === undefined || signal.aborted) return null;
-    const host = hosts.take(module, false);
+    if (first === undefined || signal.aborted || late.has(dropOf(first))) return null;
+    const host = hosts.take(module, "shared");
     const say = (job: JobNames, level: "info" | "warn", words: string) => log[level](jobFacts(job), words);
     const { outcome } = await host.ask(
       { kind: "map list", ...list, ...module },
       { signal, timeLimit: listLimit(options), log: (level, message) => say(first, level, message) },
     );
     if (outcome.end !== "answered") {
+      if (outcome.end === "late") late.note(dropOf(first));
       hosts.retire(host);
       return null;
     }
@@ -272,6 +278,10 @@ function leftWords(left: readonly string[], job: JobNames): string | null {
   return `the mapper ${job.binding.mapper.name} left ${left.join(", ")} behind after ${job.filePath}`;
 }
 
+function logLate({ runId, file, words }: LateReadings, log: Logger): void {
+  log.warn({ run: runId, file, code: "HG-MAP-041" }, lateWords(words));
+}
+
 /** In the words of the mapping thread. */
 export function lateWords(words: string): string {
   return `${words} after the file was written, so what it gives is lost`;
@@ -286,7 +296,7 @@ function afterAbort<T>(signal: AbortSignal, instead: () => T): (thrown: unknown)
 }
 
 /** Callers without drops take their turns as one. */
-function dropOf(job: MapJob | undefined): string {
+function dropOf(job: Pick<MapJob, "drop"> | undefined): string {
   return job?.drop ?? "";
 }
 

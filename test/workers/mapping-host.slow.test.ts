@@ -61,7 +61,7 @@ async function idleHost(pool: HostPool, name: string) {
   await writeMapper(folder, name, "", "await new Promise((resolve) => setTimeout(resolve, 500));");
   const modulePath = join(folder, `${name}.ts`);
   const module = { modulePath, digest: await digestMapper(modulePath) };
-  const host = pool.take(module, false);
+  const host = pool.take(module, "shared");
   const ask = () => host.ask({ kind: "describe", ...module }, { timeLimit: 60_000 });
   const asked = await Promise.all([ask(), ask()]);
   for (const { outcome } of asked) expect(outcome).toMatchObject({ end: "answered" });

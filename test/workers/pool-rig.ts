@@ -20,7 +20,11 @@ afterEach(async () => {
 export const OPTIONS: WorkersOptions = workersOptions.parse({ count: 2, timeLimit: "60s" });
 export const GOOD = `emit({ target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: 1 })`;
 
-export async function poolOf(bodies: Readonly<Record<string, string>>, options: Partial<WorkersOptions> = {}) {
+export async function poolOf(
+  bodies: Readonly<Record<string, string>>,
+  options: Partial<WorkersOptions> = {},
+  spare = 0,
+) {
   const folder = await temporaryFolder();
   const mappers = join(folder, "mappers");
   await mkdir(mappers);
@@ -35,7 +39,7 @@ export async function poolOf(bodies: Readonly<Record<string, string>>, options: 
       },
     }),
   );
-  const pool = createMappingPool({ ...OPTIONS, ...options }, [mappers], log, { writable: [folder] });
+  const pool = createMappingPool({ ...OPTIONS, ...options }, [mappers], log, { writable: [folder], spare });
   pools.push(pool);
   await writeFile(join(folder, "input.csv"), "a\n1\n");
 

@@ -1,4 +1,5 @@
 import { access, mkdir, readFile, writeFile } from "node:fs/promises";
+import { constants, getPriority } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "../../src/support/log.ts";
@@ -43,6 +44,24 @@ describe("the pool", () => {
       }),
     );
     expect(done.indexOf("b")).toBeLessThan(3);
+  });
+
+  it("maps the files of a drop of which one ran to the limit apart from those of others, and behind them", async () => {
+    const own = `log.info("in process " + process.pid); if (file.name === "slow.csv") for (;;);`;
+    const { pool, job, lines } = await poolOf({ own: own + GOOD }, { timeLimit: 1_000 }, 1);
+    const map = async (drop: string, fileName: string) =>
+      await onlyOne(pool.map([{ ...(await job("own")), drop, fileName }], new AbortController().signal));
+    const processes = () => [...lines.join("").matchAll(/in process (\d+)/g)].map(([, id]) => Number(id));
+    expect(await map("a", "slow.csv")).toMatchObject({ reason: { code: "HG-MAP-009" } });
+    for (const drop of ["b", "a", "b"]) expect(await map(drop, "quick.csv")).toMatchObject({ status: "mapped" });
+    await expect.poll(processes).toHaveLength(4);
+    const [, first, apart, second] = processes();
+    expect([first === second, first === apart]).toEqual([true, false]);
+    const slow = map("a", "slow.csv");
+    await expect.poll(processes).toHaveLength(5);
+    const priority = getPriority(processes().at(-1));
+    expect(priority).toBeGreaterThanOrEqual(constants.priority.PRIORITY_BELOW_NORMAL);
+    await slow;
   });
 
   it("closes when a cancelled check of a version has ended, since it may write to the kept versions", async () => {
