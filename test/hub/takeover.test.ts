@@ -57,6 +57,19 @@ describe("the own address, to which links to a new password go,", () => {
   });
 });
 
+test("accounts of a user that a manager is not in are not shown to the manager who acts as the user", async () => {
+  const id = await idOf("ann");
+  await people().change(() => putMembership(id, { accountId: 2, roles: ["User"], origin: "people" }));
+  const browser = openBrowser(hub);
+  await browser.signIn("boss");
+  await browser.open(`/people/${id}`);
+  await browser.send(`/people/${id}/act-as`, {});
+  const answer = await fetch(`${hub.url()}/user?DisplayLevel=VerboseUser`, { headers: browser.script() });
+  expect(await answer.json()).toMatchObject({ username: "ann", memberships: [{ accountId: 1 }] });
+  const own = await hub.get("/user", { DisplayLevel: "VerboseUser" }, { as: "ann", account: 1 });
+  expect(own.memberships).toMatchObject([{ accountId: 1 }, { accountId: 2 }]);
+});
+
 describe("a link to a new password that a manager has made", () => {
   const made = async () => {
     const query = { UserId: await idOf("ann") };

@@ -53,9 +53,9 @@ function plain(user: UserRecord, accountId: number): User {
   return { id, username, email, firstName, lastName, businessId, state, roles };
 }
 
-/** Other accounts of a user are shown to the user and to Admins alone. */
-function membershipsFor({ user: caller, accountId }: Principal, user: UserRecord) {
-  const seesAll = caller.id === user.id || isAdmin(caller);
+/** Other accounts of a user are shown to the user and to Admins alone, and not to those who act as the user. */
+function membershipsFor({ user: caller, accountId, impersonator = null }: Principal, user: UserRecord) {
+  const seesAll = impersonator === null && (caller.id === user.id || isAdmin(caller));
   return user.memberships
     .filter((one) => seesAll || one.accountId === accountId)
     .map((one) => ({ accountId: one.accountId, roles: rolesNamed(one.roles).map(shownRole) }));
