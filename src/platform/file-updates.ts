@@ -122,7 +122,8 @@ export class FileUpdates {
       const accountId = this.#parts.accountOf(drop);
       if (accountId === undefined) continue;
       for (let offset = 0, more = true; more; offset += READ_AT_ONCE) {
-        const { rows } = await files.list(accountId, { states: CHANGING }, { offset, limit: READ_AT_ONCE });
+        const page = { offset, limit: READ_AT_ONCE, isCounted: false };
+        const { rows } = await files.list(accountId, { states: CHANGING }, page);
         for (const { id } of rows) this.#add(drop, id);
         more = rows.length === READ_AT_ONCE;
       }

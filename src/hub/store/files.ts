@@ -2,7 +2,17 @@
 import { randomUUID } from "node:crypto";
 import type { FileState } from "../../wire/index.ts";
 import { OFFERED_FROM, statesBefore } from "../files/states.ts";
-import { change, type Database, insert, row, rows, type Steps, type StoreDialect } from "./database.ts";
+import {
+  apartFor,
+  change,
+  type Database,
+  insert,
+  listed,
+  row,
+  rows,
+  type Steps,
+  type StoreDialect,
+} from "./database.ts";
 import { addEvents, type NewEvent } from "./events/events.ts";
 import { fileStateEvents } from "./events/file-states.ts";
 import { containing, foldedText, type SqlValue } from "./filter-sql.ts";
@@ -101,11 +111,11 @@ function readers(database: Database): Readers {
         const held = yield* row(`SELECT bytes FROM stored_file WHERE ${REPEATABLE}`, accountId, fileName, nowMs);
         return Number(held?.["bytes"] ?? 0);
       }),
-    list: (accountId, filter, page) =>
-      database.ask(function* () {
-        const listed = yield* dialect.page(FILES, whereOf(dialect, accountId, filter), page);
-        return { rows: listed.rows.map(recordOf), total: listed.total };
-      }),
+    list(accountId, filter, page) {
+      const { ids: _, siteIds: __, ...others } = filter;
+      const where = whereOf(dialect, accountId, filter);
+      return listed(apartFor(database, accountId, Object.values(others)), FILES, where, page, recordOf);
+    },
     one: async (accountId, id) => (await found("id = ? AND account_id = ?", id, accountId))[0] ?? null,
     waiting: (accountId, limit) =>
       found("account_id = ? AND state = 'received' AND scan <> 'waiting' ORDER BY id LIMIT ?", accountId, limit),

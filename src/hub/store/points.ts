@@ -2,7 +2,7 @@
 import { breath } from "../../support/turns.ts";
 import { heldInBlocks, removeFromBlocks } from "./blocks/blocks.ts";
 import { markDependants, nowMs } from "./calculated/marks.ts";
-import { change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";
+import { apartFor, change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { FAR_MS } from "./point-rows.ts";
 import { mayBeInBlocks, selection } from "./point-selection.ts";
 import { createRollupStore } from "./rollups/rollups.ts";
@@ -68,7 +68,8 @@ export function pointMethods(
       const selected = (wanted: VariablesFilter) => database.ask(() => selectFacts(dialect, accountId, wanted));
       const isShort = [filter.ids, filter.sourceIds].some((list) => list !== undefined && list.length <= KEYS_AT_ONCE);
       if (isShort) return selected(filter);
-      const ids = await database.ask(() => selectIds(dialect, accountId, filter));
+      const on = accountId === null ? database : apartFor(database, accountId, [filter.tags]);
+      const ids = await on.ask(() => selectIds(dialect, accountId, filter));
       const found: VariableFacts[] = [];
       for (let at = 0; at < ids.length; at += KEYS_AT_ONCE) {
         for (const one of await selected({ ids: ids.slice(at, at + KEYS_AT_ONCE) })) found.push(one);

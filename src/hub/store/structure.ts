@@ -30,15 +30,15 @@ export function createStructureStore(database: Database): StructureStore {
 
 function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "variables"> {
   const { dialect } = database;
-  const within = (accountId: number, { where = [] }: { readonly where?: readonly FilterNode[] | undefined }) =>
-    where.length === 0 ? database : apartFor(database, accountId);
+  const within = (accountId: number, where: readonly FilterNode[] = [], ...filters: readonly unknown[]) =>
+    apartFor(database, accountId, [...where, ...filters]);
   return {
     sites(accountId, filter, page) {
       const where = new Where(dialect)
         .equal("account_id", accountId)
         .among("id", filter.ids)
         .holding("site", filter.where);
-      return listed(within(accountId, filter), SITES, where, page, siteOf);
+      return listed(within(accountId, filter.where), SITES, where, page, siteOf);
     },
     sources(accountId, filter, page) {
       const where = new Where(dialect)
@@ -52,7 +52,8 @@ function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "
         .among("source.name", filter.names)
         .sharing("source.tags", filter.tags)
         .holding("source", filter.where);
-      return listed(within(accountId, filter), SOURCES, where, page, sourceOf);
+      const { tags, states } = filter;
+      return listed(within(accountId, filter.where, tags, states), SOURCES, where, page, sourceOf);
     },
     variables(accountId, filter, page) {
       const where = new Where(dialect)
@@ -62,7 +63,7 @@ function lists(database: Database): Pick<StructureStore, "sites" | "sources" | "
         .among("variable_type_id", filter.variableTypeIds)
         .sharing("tags", filter.tags)
         .amongRows("id", "SELECT calculated_id FROM calculated_input", "variable_id", filter.inputIds);
-      return listed(database, VARIABLES, where, page, variableOf);
+      return listed(apartFor(database, accountId, [filter.tags]), VARIABLES, where, page, variableOf);
     },
   };
 }

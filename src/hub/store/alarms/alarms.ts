@@ -9,7 +9,7 @@ import {
   alarmChange,
 } from "../../../wire/index.ts";
 import { isoOfMs } from "../../time.ts";
-import { type Database, insert, listed, type Row, row, rows, type Steps } from "../database.ts";
+import { apartFor, type Database, insert, listed, type Row, row, rows, type Steps } from "../database.ts";
 import type { Listing, Page } from "../store.ts";
 import { number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
@@ -76,7 +76,13 @@ export function createAlarmStore(database: Database): AlarmStore {
           .among("alarm.variable_id", filter.variableIds)
           .among("source.id", filter.sourceIds)
           .among("site.id", filter.siteIds);
-      return listed(database, ALARMS, where, page, alarmOf);
+      const given = filters.flatMap(({ states, severities, sourceIds, siteIds }) => [
+        states,
+        severities,
+        sourceIds,
+        siteIds,
+      ]);
+      return listed(apartFor(database, accountId, given), ALARMS, where, page, alarmOf);
     },
     changes(accountId, { alarmIds, templateIds, variableIds, fromMs = null, toMs = null }, page) {
       const where = new Where(dialect)
@@ -86,7 +92,8 @@ export function createAlarmStore(database: Database): AlarmStore {
         .among("variable_id", variableIds);
       if (fromMs !== null) where.condition({ sql: "at_ms >= ?", values: [fromMs] });
       if (toMs !== null) where.condition({ sql: "at_ms < ?", values: [toMs] });
-      return listed(database, CHANGES, where, page, changeOf);
+      const given = [templateIds, variableIds, fromMs, toMs];
+      return listed(apartFor(database, accountId, given), CHANGES, where, page, changeOf);
     },
     purge: (beforeMs) => purgeChanges(database, beforeMs),
     comments: (accountId, alarmId) =>

@@ -1,5 +1,5 @@
 /** Calculations as people see them: those that ran, and the dates that wait. */
-import { change, type Database, listed, type Row, row, rows, type Steps } from "../database.ts";
+import { apartFor, change, type Database, listed, type Row, row, rows, type Steps } from "../database.ts";
 import { inSteps, PURGE_ROWS } from "../queue.ts";
 import type { Listing, Page } from "../store.ts";
 import { number } from "../structure-rows.ts";
@@ -59,7 +59,7 @@ export function createCalculationsStore(database: Database): CalculationsStore {
         .among("variable_id", variableIds)
         .among("state", states);
       if (sinceMs !== undefined) where.condition({ sql: "started_ms >= ?", values: [sinceMs] });
-      return listed(database, NEWEST_FIRST, where, page, calculationOfRow);
+      return listed(apartFor(database, accountId, [states, sinceMs]), NEWEST_FIRST, where, page, calculationOfRow);
     },
     due: (accountId, variableIds) =>
       database.ask(function* () {

@@ -1,6 +1,6 @@
 /** The audit trail: who changed what about people. Rows are only added, in the transaction of the change. */
 import type { AuditAction, AuditSubject } from "../../../wire/index.ts";
-import { change, type Database, listed, type Row, rows, type Steps } from "../database.ts";
+import { apartFor, change, type Database, listed, type Row, rows, type Steps } from "../database.ts";
 import type { Listing, Page } from "../store.ts";
 import { jsonOf, number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
@@ -72,7 +72,7 @@ export function listAudit(
   }
   if (fromMs !== undefined) where.condition({ sql: "at_ms >= ?", values: [fromMs] });
   if (toMs !== undefined) where.condition({ sql: "at_ms < ?", values: [toMs] });
-  return listed(database, NEWEST_FIRST, where, page, auditOf);
+  return listed(apartFor(database, accountId, [userId, fromMs, toMs]), NEWEST_FIRST, where, page, auditOf);
 }
 
 function auditOf(row: Row): AuditRecord {

@@ -1,5 +1,5 @@
 /** Users of an account: lists, and changes that wait for each other. */
-import { type Database, type Row, rows, type Steps, type StoreDialect } from "../database.ts";
+import { apartFor, type Database, type Row, rows, type Steps, type StoreDialect } from "../database.ts";
 import { foldedText } from "../filter-sql.ts";
 import type { Listing, Page } from "../store.ts";
 import { Where } from "../where.ts";
@@ -22,11 +22,12 @@ const MEMBERS = {
 
 /** Ordered by id. */
 export function listMembers(
-  { ask, dialect }: Database,
+  database: Database,
   accountId: number,
   { ids, usernames, emails, businessIds }: MembersFilter,
   page: Page,
 ): Promise<Listing<UserRecord>> {
+  const { dialect } = database;
   const where = new Where(dialect)
     .equal("membership.account_id", accountId)
     .among("hub_user.id", ids)
@@ -36,7 +37,7 @@ export function listMembers(
     const either = `(${dialect.among("hub_user.username")} OR ${dialect.among("hub_user.username_key")})`;
     where.condition({ sql: either, values: [usernames, usernames.map(foldedText)] });
   }
-  return ask(function* (): Steps<Listing<UserRecord>> {
+  return apartFor(database, accountId, [usernames, emails, businessIds]).ask(function* (): Steps<Listing<UserRecord>> {
     const { rows: listed, total } = yield* dialect.page(MEMBERS, where, page);
     const wanted = listed.map((one) => Number(one["id"]));
     const found: readonly Row[] = yield* rows(
