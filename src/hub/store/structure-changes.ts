@@ -97,7 +97,7 @@ export function structureChanges(database: Database): Changes {
   };
 }
 
-/** The zone is one of the columns, or comes from the site that they name. */
+/** The zone is one of the columns, or comes from the site that they name; most changes of a site leave it as it is. */
 function* updateZoned(
   dialect: StoreDialect,
   accountId: number,
@@ -105,7 +105,10 @@ function* updateZoned(
   id: number,
   columns: Parameters<typeof update>[2],
 ): Steps<void> {
-  const zones = yield* zonesOf(dialect, accountId, entity, [id]);
+  const isSame =
+    entity === "site" &&
+    (yield* row("SELECT time_zone_id FROM site WHERE id = ?", id))?.["time_zone_id"] === columns["time_zone_id"];
+  const zones = isSame ? new Map<number, string>() : yield* zonesOf(dialect, accountId, entity, [id]);
   yield* update(entity, id, columns);
   yield* markRezoned(dialect, accountId, zones);
 }
