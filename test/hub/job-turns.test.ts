@@ -106,6 +106,7 @@ test("deliveries of an account with a thousand that wait leave a place for anoth
 test("outcomes of an account with a thousand that wait hold one of another account for no question more", async () => {
   const reported: string[] = [];
   let asked = 0;
+  let before: number | null = null;
   const outcome = { received: 1, stored: 1, replaced: 0, discarded: [], notices: [], started: "", finished: "" };
   const operation = async (accountId: number) => {
     asked += 1;
@@ -115,7 +116,10 @@ test("outcomes of an account with a thousand that wait hold one of another accou
     operations: { operation } as never,
     accountOf: Number,
     ledger: { runsIn: async () => [], batches: async () => [] } as never,
-    report: async ({ operationId }) => void reported.push(operationId),
+    report: async ({ operationId }) => {
+      reported.push(operationId);
+      before ??= asked;
+    },
     clock: systemClock,
     log: silentLog,
   });
@@ -125,7 +129,7 @@ test("outcomes of an account with a thousand that wait hold one of another accou
   accepted("2", "one");
   outcomes.start();
   await expect.poll(() => reported).toEqual(["one"]);
-  expect(asked).toBeLessThanOrEqual(50);
+  expect(before).toBeLessThanOrEqual(50);
   await outcomes.close();
 });
 
