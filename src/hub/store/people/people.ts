@@ -46,14 +46,17 @@ export interface PeopleStore {
   change<T>(work: () => Steps<T>): Promise<T>;
 }
 
+/** Another request or node took the same name meanwhile: the repetition finds it. */
+export function writeUnique<T>(database: Database, work: () => Steps<T>): Promise<T> {
+  return database.write(work).catch((thrown: unknown) => {
+    if (isUniqueViolation(thrown)) return database.write(work);
+    throw thrown;
+  });
+}
+
 export function createPeopleStore(database: Database): PeopleStore {
   const { ask, dialect } = database;
-  // Another request or node took the same name meanwhile: the repetition finds it.
-  const write = <T>(work: () => Steps<T>): Promise<T> =>
-    database.write(work).catch((thrown: unknown) => {
-      if (isUniqueViolation(thrown)) return database.write(work);
-      throw thrown;
-    });
+  const write = <T>(work: () => Steps<T>) => writeUnique(database, work);
   const ifActive = (user: UserRecord | null) => (user?.state === "Inactive" ? null : user);
   return {
     entrant: async (id) => ifActive(await ask(() => userById(id))),

@@ -1,8 +1,9 @@
 /** People whom a provider of single sign-on knows: who they are here, and where they may enter. */
 import type { AuditAction } from "../../../wire/index.ts";
-import { change, type Database, row, rows, type Steps } from "../database.ts";
+import { change, type Database, row, type Steps } from "../database.ts";
 import { type MailContent, queueMail, recentMails } from "../mail/mails.ts";
 import { type Actor, recordAboutPerson, recordAudit } from "../people/audit.ts";
+import { writeUnique } from "../people/people.ts";
 import type { UserRecord } from "../people/records.ts";
 import {
   createUser,
@@ -81,12 +82,10 @@ export interface ExternalIdentityStore {
 export function createExternalIdentityStore(database: Database): ExternalIdentityStore {
   const { dialect } = database;
   return {
+    // Of two first sign-ins of one person, the later one begins again, and finds the link.
     enter: (person, occasion) =>
-      database.write(function* () {
-        const known = yield* linked(person);
-        // Two first sign-ins of one person wait for each other.
-        if (known === null) yield* rows(`SELECT id FROM account ORDER BY id${dialect.forUpdate("account")}`);
-        const user = known ?? (yield* linked(person)) ?? (yield* newlyLinked(person, occasion));
+      writeUnique(database, function* (): Steps<Entered> {
+        const user = (yield* linked(person)) ?? (yield* newlyLinked(person, occasion));
         if (typeof user === "string") return { kind: user };
         if (user.state === "Inactive") return { kind: "inactive" };
         yield* row(`SELECT id FROM hub_user WHERE id = ?${dialect.forUpdate("hub_user")}`, user.id);
@@ -106,7 +105,7 @@ export function createExternalIdentityStore(database: Database): ExternalIdentit
         const user = found === undefined ? null : yield* userById(Number(found["user_id"]));
         return user?.state === "Inactive" ? null : user;
       }),
-    confirm: (hash, occasion) => database.write(() => confirmed(hash, occasion)),
+    confirm: (hash, occasion) => writeUnique(database, () => confirmed(hash, occasion)),
   };
 }
 
@@ -125,7 +124,8 @@ function* newlyLinked(person: ExternalPerson, occasion: Occasion): Steps<UserRec
   // Anyone whom the provider knows could come: people without a grant leave nothing behind.
   if (matched === null && granted.every(({ roles }) => roles.length === 0)) return "no-account";
   const user = matched ?? (yield* created(person, occasion));
-  if (user === null) return "name-taken";
+  // Perhaps by the person, who came at the same moment.
+  if (user === null) return (yield* linked(person)) ?? "name-taken";
   yield* link(user.id, { issuer, subject }, occasion.atMs);
   const by = matched === null ? "creation" : "e-mail address";
   yield* recordAboutPerson(user.id, factOf(user, "sign-on.linked", occasion, { issuer, subject, by }));
