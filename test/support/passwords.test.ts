@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createPasswords } from "../../src/support/sign-in/passwords.ts";
+import { createPasswords, type Passwords } from "../../src/support/sign-in/passwords.ts";
 import { createSignInThrottle } from "../../src/support/sign-in/throttle.ts";
 import { ManualClock } from "../wire/manual-clock.ts";
 import { LITTLE_HASHING } from "./hash-cost.ts";
@@ -34,4 +34,28 @@ test("new passwords of many accounts refuse no sign-in, and do not make it wait 
   });
   await Promise.all([...making, ...attempts]);
   expect(done.slice(0, 10).filter((end) => end === "right")).toHaveLength(2);
+});
+
+/** Calls from an address where a device was let in, and where attempts for other names failed too often since. */
+async function blockedAddress(passwords: Passwords) {
+  const right = String(await passwords.hash(1, "right-password"));
+  const from = (name: string, password: string) =>
+    passwords.check({ address: "1.1.1.1", name }, password, right).then(({ kind }) => kind);
+  expect(await from("user device", "right-password")).toBe("right");
+  for (let nth = 0; nth < 5; nth += 1) await from(`user ${nth}`, "wrong-password");
+  expect(await from("user other", "wrong-password")).toBe("later");
+  return from;
+}
+
+test("a device whose password was right is let in while others of its address fail", async () => {
+  const passwords = await open();
+  const from = await blockedAddress(passwords);
+  expect(await from("user device", "right-password")).toBe("right");
+});
+
+test("guesses from an address that has to wait do not find the password of a device in the end", async () => {
+  const passwords = await open();
+  const from = await blockedAddress(passwords);
+  for (let nth = 0; nth < 3; nth += 1) expect(await from("user device", `guess ${nth}`)).toBe("later");
+  expect(await from("user device", "right-password")).toBe("later");
 });

@@ -107,9 +107,10 @@ export async function createPasswords(
       const asked = JSON.stringify([attempt.address, digest]);
       const running = checking.get(asked);
       if (running !== undefined) return running;
-      const seconds = throttle.begin(attempt);
+      const isRemembered = (remembered.get(digest) ?? 0) > clock.monotonicMs();
+      const seconds = throttle.begin(attempt, isRemembered);
       if (seconds > 0) return later("too many wrong credentials", seconds);
-      if ((remembered.get(digest) ?? 0) > clock.monotonicMs()) {
+      if (isRemembered) {
         throttle.succeeded(attempt);
         return Promise.resolve({ kind: "right" });
       }

@@ -38,8 +38,11 @@ export interface SignInLimits {
 
 /** For each attempt that `begin` allowed (0), exactly one of the other three methods is called. */
 export interface SignInThrottle {
-  /** Counts the attempt and returns 0, or returns the seconds to wait without counting it. */
-  begin(attempt: Attempt): number;
+  /**
+   * Counts the attempt and returns 0, or returns the seconds to wait without counting it. `isRight`: it is known to be,
+   * and does not wait for failures of other names from its address.
+   */
+  begin(attempt: Attempt, isRight?: boolean): number;
   failed(attempt: Attempt): void;
   /** Forgets the failures of this name from this address. */
   succeeded(attempt: Attempt): void;
@@ -54,6 +57,8 @@ export function createSignInThrottle(limits: SignInLimits, clock: Clock): SignIn
   const pairs = new Counter(window, clock);
   const addresses = new Counter(window, clock);
   const names = new Counter(window, clock);
+  // Attempts that waited for other names of their address: otherwise they could go on until one is known to be right.
+  const kept = new Counter(window, clock);
   const all = (attempt: Attempt, step: (counter: Counter, key: string) => void) => {
     const [address, name] = [addressKey(attempt.address), nameKey(attempt.name)];
     step(pairs, JSON.stringify([name, address]));
@@ -61,14 +66,14 @@ export function createSignInThrottle(limits: SignInLimits, clock: Clock): SignIn
     step(names, name);
   };
   const throttle: SignInThrottle = {
-    begin(attempt) {
+    begin(attempt, isRight = false) {
       const [address, name] = [addressKey(attempt.address), nameKey(attempt.name)];
-      const isUnderAttack = names.failures(name) >= failures * NAME_FACTOR;
-      const wait = Math.max(
-        pairs.waitSec(JSON.stringify([name, address]), isUnderAttack ? 1 : failures),
-        addresses.waitSec(address, addressFailures),
-      );
+      const pair = JSON.stringify([name, address]);
+      const most = names.failures(name) >= failures * NAME_FACTOR ? 1 : failures;
+      const others = addresses.waitSec(address, addressFailures);
+      const wait = Math.max(pairs.waitSec(pair, most), isRight && kept.failures(pair) < most ? 0 : others);
       if (wait === 0) all(attempt, (counter, key) => counter.begin(key));
+      else if (others > 0 && !isRight) kept.count(pair);
       return wait;
     },
     failed: (attempt) => all(attempt, (counter, key) => counter.end(key, 1)),
@@ -140,6 +145,12 @@ class Counter {
     found.pending = Math.max(0, found.pending - 1);
     found.failed += failures;
     if (found.failed === 0 && found.pending === 0) this.#counts.delete(key);
+  }
+
+  /** A failure at once. */
+  count(key: string): void {
+    this.begin(key);
+    this.end(key, 1);
   }
 
   forget(key: string): void {
