@@ -163,7 +163,10 @@ const tokenThrottle = z.strictObject({
     .int()
     .positive()
     .default(120)
-    .describe("Tokens of one minute for one user of one client; further requests are answered by 429. 120 by default."),
+    .describe(
+      "Tokens of one minute for one user of one client, and sign-ins of one user with browsers; further ones are " +
+        "answered by 429. 120 by default.",
+    ),
 });
 
 const keep = z.strictObject({

@@ -36,6 +36,8 @@ export function signInPages(pages: Pages, context: HubContext): void {
       return tooManyPage(signInPage(context, visit, waitFault(verdict.seconds)), verdict.seconds);
     if (verdict.kind === "wrong" || user === null) return signInPage(context, visit, { "": WRONG });
     if (hasLapsed) return signInPage(context, visit, { "": LAPSED });
+    const wait = context.rates.issuing(JSON.stringify(["/sign-in", user.username]));
+    if (wait > 0) return tooManyPage(signInPage(context, visit, waitFault(wait)), wait);
     const session = await sessions.open(visit.request, visit.reply, { user, secondFactor: false });
     if (session === null)
       return signInPage(context, visit, { "": "You belong to no account. Ask the one who invited you." });

@@ -24,6 +24,7 @@ export interface SessionRecord {
 
 /** A session is found by the SHA-256 of its cookie alone. Facts are recorded in the account of the session. */
 export interface SessionStore {
+  /** Beyond 100 sessions that a person opened, those end that were not seen for longest. */
   open(tokenHash: string, session: Omit<SessionRecord, "id">, fact: AuditFact): Promise<number>;
   byToken(tokenHash: string): Promise<SessionRecord | null>;
   touch(id: number, seenMs: number): Promise<void>;
@@ -44,6 +45,9 @@ export interface SessionStore {
   purge(nowMs: number, seenBeforeMs: number): Promise<void>;
 }
 
+const OPENED_MAX = 100;
+/** Further ones, of a store that had no limit, end with the next sign-in. */
+const ENDED_MAX = 10_000;
 const OPENED_BY = "COALESCE(impersonator_id, user_id) = ?";
 
 export function createSessionStore(database: Database): SessionStore {
@@ -51,7 +55,7 @@ export function createSessionStore(database: Database): SessionStore {
     open: (tokenHash, session, fact) =>
       database.write(function* () {
         yield* recordAudit(session.accountId, fact);
-        return yield* insert("session", {
+        const id = yield* insert("session", {
           token_hash: tokenHash,
           user_id: session.userId,
           account_id: session.accountId,
@@ -64,6 +68,8 @@ export function createSessionStore(database: Database): SessionStore {
           address: session.address,
           agent: session.agent,
         });
+        yield* endBeyond(session.impersonatorId ?? session.userId, id);
+        return id;
       }),
     byToken: (tokenHash) =>
       database.ask(function* () {
@@ -100,6 +106,11 @@ export function createSessionStore(database: Database): SessionStore {
       await database.run("DELETE FROM session WHERE expires_ms < ? OR seen_ms < ?", nowMs, seenBeforeMs);
     },
   };
+}
+
+function* endBeyond(userId: number, except: number): Steps<void> {
+  const sql = `SELECT id FROM session WHERE ${OPENED_BY} AND id <> ? ORDER BY seen_ms DESC, id DESC LIMIT ? OFFSET ?`;
+  yield* change(`DELETE FROM session WHERE id IN (${sql})`, userId, except, ENDED_MAX, OPENED_MAX - 1);
 }
 
 /** For use inside a write. Returns how many ended. */
