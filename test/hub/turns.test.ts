@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { countReadings } from "../../src/hub/push/body.ts";
 import { DUE_RECEIVERS } from "../../src/hub/store/operation-rows.ts";
+import { OPENED_BY } from "../../src/hub/store/sessions/sessions.ts";
 import { openDatabase, statements, write } from "../../src/hub/store/sqlite/database.ts";
 import { SQLITE } from "../../src/hub/store/sqlite/dialect.ts";
 import { sqliteDatabase } from "../../src/hub/store/sqlite/driver.ts";
@@ -98,6 +99,11 @@ test("each receiver of outcomes is found by its account and host, without readin
   } finally {
     queue.close();
   }
+});
+
+test("sessions that a person opened are found without those of others being read", () => {
+  const steps = database.prepare(`EXPLAIN QUERY PLAN SELECT * FROM session WHERE ${OPENED_BY}`).all(1);
+  expect(steps.map(({ detail }) => detail)).toEqual(["SEARCH session USING INDEX session_by_opener (<expr>=?)"]);
 });
 
 describe("an account with many variables", () => {

@@ -48,7 +48,8 @@ export interface SessionStore {
 const OPENED_MAX = 100;
 /** Further ones, of a store that had no limit, end with the next sign-in. */
 const ENDED_MAX = 10_000;
-const OPENED_BY = "COALESCE(impersonator_id, user_id) = ?";
+/** As in the index `session_by_opener`. */
+export const OPENED_BY = "COALESCE(impersonator_id, user_id) = ?";
 
 export function createSessionStore(database: Database): SessionStore {
   return {
