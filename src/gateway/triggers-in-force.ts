@@ -38,14 +38,14 @@ export function joinTriggers(
 ): { readonly triggers: readonly GatewayTrigger[]; readonly entries: readonly RegistryEntry[] } {
   const entries: (GatewayTrigger | Exclude<RegistryEntry, { mapper: string }>)[] = [];
   for (let position = 0; position <= own.length; position += 1) {
-    for (const { service, guard, ...source } of serviceTriggers) {
+    for (const { service, guard, drops, ...source } of serviceTriggers) {
       if (source.position !== position) continue;
       const state = stateOf(service);
-      if (state === undefined || state.listedAt === null) entries.push(unknownEntry(service, state));
+      if (state === undefined || state.listedAt === null) entries.push({ ...unknownEntry(service, state), drops });
       else
         for (const { name, trigger, fault, isOff } of state.triggers) {
           if (trigger !== null) entries.push({ ...trigger, guard });
-          else if (!isOff) entries.push({ name, unknown: fault ?? "", blocks: false });
+          else if (!isOff) entries.push({ name, unknown: fault ?? "", blocks: false, drops });
         }
     }
     const next = own[position];
@@ -114,7 +114,7 @@ export async function openTriggers(
 export class TriggersInForce {
   readonly services: ServiceTriggers;
   readonly #live: LiveConfig;
-  readonly registry: TriggerRegistry = createRegistry([]);
+  readonly registry: TriggerRegistry;
   readonly #report: TriggerReport;
   #offer: OfferParts | null = null;
 
@@ -124,6 +124,8 @@ export class TriggersInForce {
     parts: Omit<ServiceTriggersParts, "onChange">,
   ) {
     this.#live = live;
+    // The drops of a gateway inside a hub are its accounts.
+    this.registry = createRegistry([], { walled: isInsideHub(live.file()) });
     const means = { catalogue, isInsideHub: isInsideHub(live.file()) };
     this.#report = new TriggerReport(() => this.services.states(), means, parts.log);
     this.services = new ServiceTriggers({ ...parts, onChange: () => this.#changed() });

@@ -27,6 +27,8 @@ interface UnknownTriggers {
   readonly unknown: string;
   /** Later triggers wait as well: they claim nothing that these may claim. */
   readonly blocks: boolean;
+  /** Drops whose files these may claim; all of them when left out. */
+  readonly drops?: readonly string[] | undefined;
 }
 
 export type RegistryEntry = Trigger | UnknownTriggers;
@@ -63,22 +65,47 @@ export interface TriggerRegistry {
   list(): readonly RegistryEntry[];
 }
 
-export function createRegistry(triggers: readonly RegistryEntry[]): TriggerRegistry {
-  let current = [...triggers];
+/** `walled`: a file is judged by the triggers for its drop alone, and nothing is said of those for others. */
+export function createRegistry(triggers: readonly RegistryEntry[], { walled = false } = {}): TriggerRegistry {
+  let current: readonly RegistryEntry[] = [];
+  let byDrop = new Map<string, RegistryEntry[]>();
+  const replace = (next: readonly RegistryEntry[]) => {
+    current = [...next];
+    if (walled) byDrop = entriesByDrop(current);
+  };
+  replace(triggers);
   return {
-    claim: (fileName, ingestionType, drop, sender) =>
-      claim(current, { fileName: basename(fileName), ingestionType, drop, sender }),
-    replace: (next) => {
-      current = [...next];
+    claim(fileName, ingestionType, drop, sender) {
+      const isForAll = !walled || drop === undefined;
+      const entries = isForAll ? current : (byDrop.get(drop) ?? current.filter((entry) => takesFrom(entry, drop)));
+      return claim(entries, { fileName: basename(fileName), ingestionType, drop, sender });
     },
+    replace,
     list: () => current,
   };
 }
 
+/** For each drop that a trigger names, in configured order. */
+function entriesByDrop(entries: readonly RegistryEntry[]): Map<string, RegistryEntry[]> {
+  const byDrop = new Map<string, RegistryEntry[]>();
+  for (const { drops = [] } of entries) for (const drop of drops) byDrop.set(drop, []);
+  for (const entry of entries) for (const drop of entry.drops ?? byDrop.keys()) byDrop.get(drop)?.push(entry);
+  return byDrop;
+}
+
+function takesFrom({ drops }: RegistryEntry, drop: string | undefined): boolean {
+  return drop === undefined || drops?.includes(drop) !== false;
+}
+
+/** Triggers that the reason of an unclaimed file names. */
+const NAMED_MAX = 20;
+
 /** Why no trigger claims a file, in words, for its arrival: `monthly: StartsWith "acme_": no · daily: …`. */
-export function whyUnclaimed(claim: Claim): string {
-  if (claim.verdicts.length === 0) return "no trigger is configured";
-  return claim.verdicts.map(({ trigger, words }) => `${trigger}: ${words}`).join(" · ");
+export function whyUnclaimed({ verdicts }: Claim): string {
+  if (verdicts.length === 0) return "no trigger is configured";
+  const named = verdicts.slice(0, NAMED_MAX).map(({ trigger, words }) => `${trigger}: ${words}`);
+  const more = verdicts.length - named.length;
+  return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join(" · ");
 }
 
 /** Runs of one lane keep their order. Lanes of two services are distinct. */
@@ -99,9 +126,10 @@ function claim(entries: readonly RegistryEntry[], question: Question): Claim {
   let blocked = false;
   let unknown = false;
   for (const entry of entries) {
-    const verdict = "unknown" in entry ? unknownVerdict(entry) : judge(entry, question);
+    const verdict = elsewhere(entry, question) ?? ("unknown" in entry ? unknownVerdict(entry) : judge(entry, question));
     verdicts.push(verdict);
     if ("unknown" in entry) {
+      if (!takesFrom(entry, question.drop)) continue;
       unknown = true;
       blocked ||= entry.blocks && matching.length === 0;
     } else if (verdict.matches) matching.push(entry);
@@ -115,11 +143,13 @@ function unknownVerdict({ name, unknown }: UnknownTriggers): TriggerVerdict {
   return { trigger: name, matches: false, words: unknown };
 }
 
-function judge(trigger: Trigger, { fileName, ingestionType, drop, sender }: Question): TriggerVerdict {
-  if (drop !== undefined && trigger.drops?.includes(drop) === false) {
-    const words = `it is for files at ${trigger.drops.join(", ")}, and this one is at ${drop}`;
-    return { trigger: trigger.name, matches: false, words };
-  }
+function elsewhere(entry: RegistryEntry, { drop }: Question): TriggerVerdict | null {
+  if (takesFrom(entry, drop)) return null;
+  const words = `it is for files at ${entry.drops?.join(", ")}, and this one is at ${drop}`;
+  return { trigger: entry.name, matches: false, words };
+}
+
+function judge(trigger: Trigger, { fileName, ingestionType, sender }: Question): TriggerVerdict {
   if (sender !== undefined && trigger.service !== undefined && trigger.service !== sender.service) {
     const words = `it is for the service ${trigger.service}, and this sender's data goes to ${sender.service}`;
     return { trigger: trigger.name, matches: false, words };

@@ -173,9 +173,13 @@ test("accounts see the files, triggers and readings of none but themselves, also
   const first = await rig.variable("W-1");
   const second = await rig.variable("W-1", SECOND);
   const trigger = await rig.trigger("wall_", "standard");
+  // From here on the triggers of the first account are in force.
+  await rig.became(await rig.store("other.csv", "x"), "unclaimed");
   const one = await rig.store("wall.csv", "x", SECOND);
   const other = await rig.store("wall_1.csv", standardCsv("W-1", DATE, 2), SECOND);
-  await rig.became(one, "unclaimed", SECOND);
+  expect(await rig.became(one, "unclaimed", SECOND)).toMatchObject({
+    reason: "no trigger claims it: no trigger is configured",
+  });
   await rig.became(other, "unclaimed", SECOND);
   const own = await rig.trigger("wall_", "standard", {}, SECOND);
   const files = [

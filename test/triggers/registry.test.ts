@@ -76,6 +76,46 @@ describe("the registry of triggers", () => {
     expect(registry.claim("a.csv", "SendViaFtp").claimed?.name).toBe("here");
   });
 
+  it("with walls judges a file by the triggers for its drop alone, and says nothing of others", () => {
+    const drops = (...names: string[]) => ({ drops: names });
+    const unknown = { name: "triggers of a", unknown: "they are not known yet", blocks: true, ...drops("a") };
+    const triggers = [
+      unknown,
+      trigger("a", [CSV], drops("a")),
+      trigger("all", [ACME]),
+      trigger("b", [CSV], drops("b")),
+    ];
+    const judging = (drop: string, { walled }: { readonly walled: boolean }) => {
+      const { claimed, undecided, verdicts } = createRegistry(triggers, { walled }).claim("1.csv", "SendViaFtp", drop);
+      return { claimed: claimed?.name, undecided, judges: verdicts.map((verdict) => verdict.trigger) };
+    };
+    expect(judging("b", { walled: true })).toEqual({ claimed: "b", undecided: false, judges: ["all", "b"] });
+    expect(judging("c", { walled: true })).toEqual({ claimed: undefined, undecided: false, judges: ["all"] });
+    expect(judging("a", { walled: true }).undecided).toBe(true);
+    expect(judging("b", { walled: false }).judges).toEqual(["triggers of a", "a", "all", "b"]);
+  });
+
+  it("with walls reads the patterns of no other drop's triggers, however many there are", () => {
+    let read = 0;
+    const other = {
+      ...trigger("other", [], { drops: ["a"] }),
+      get fileNamePatternMatches() {
+        read += 1;
+        return [];
+      },
+    };
+    const own = trigger("own", [CSV], { drops: ["b"] });
+    const registry = createRegistry([...Array.from({ length: 1_000 }, () => other), own], { walled: true });
+    expect(registry.claim("1.csv", "SendViaFtp", "b").claimed?.name).toBe("own");
+    expect(read).toBe(0);
+  });
+
+  it("names 20 triggers in the reason of an unclaimed file, and counts the others", () => {
+    const many = Array.from({ length: 1_000 }, (_, at) => trigger(`t${at}`, [ACME]));
+    const words = whyUnclaimed(createRegistry(many).claim("other.csv", "SendViaFtp"));
+    expect(words).toMatch(/t19: StartsWith "acme_": no · and 980 more$/);
+  });
+
   it("uses the new triggers once they are replaced", () => {
     const registry = createRegistry([trigger("old", [ACME])]);
     registry.replace([trigger("new", [CSV])]);
