@@ -3,7 +3,7 @@ import type { HubOptions } from "./options.ts";
 import type { AccountFull } from "./store/owned.ts";
 
 /** Rows of a table that belong to an account. */
-export type Limited = "site" | "source" | "variable" | "alarm_template" | "alarm" | "membership";
+export type Limited = "site" | "source" | "variable" | "alarm_template" | "alarm" | "membership" | "file_trigger";
 
 const SETTINGS = {
   site: { name: "sites", byDefault: 250_000, words: "sites" },
@@ -12,6 +12,7 @@ const SETTINGS = {
   alarm_template: { name: "alarmTemplates", byDefault: 1_000, words: "alarm templates" },
   alarm: { name: "alarms", byDefault: 200_000, words: "alarms" },
   membership: { name: "users", byDefault: 50_000, words: "users" },
+  file_trigger: { name: "triggers", byDefault: 1_000, words: "file triggers" },
 } as const satisfies Readonly<Record<Limited, object>>;
 
 type Configured = Pick<HubOptions, "accounts" | "customerLimits">;

@@ -42,6 +42,7 @@ const customerLimits = z.strictObject({
   alarmTemplates: most("Alarm templates of one account at most; 1000 when absent."),
   alarms: most("Alarms of one account at most, one for each variable of a template; 200000 when absent."),
   users: most("Users of one account at most, but for those of single sign-on; 50000 when absent."),
+  triggers: most("File triggers of one account at most, without deleted ones; 1000 when absent."),
 });
 
 const account = z.strictObject({

@@ -1,10 +1,10 @@
-/** Limits of what one account makes: sites, sources, variables, alarm templates, alarms and users. */
+/** Limits of what one account makes: sites, sources, variables, alarm templates, alarms, users and file triggers. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openBrowser } from "./browser.ts";
 import { createChain, startTestHub, type TestHub, until } from "./fixture.ts";
 import { type MailBox, openMailBox, pathOf, tokenOf } from "./mail/mail-box.ts";
 
-const OF_ALL = { sites: 3, sources: 3, variables: 4, alarmTemplates: 2, alarms: 3, users: 5 };
+const OF_ALL = { sites: 3, sources: 3, variables: 4, alarmTemplates: 2, alarms: 3, users: 5, triggers: 2 };
 const OTHER = { account: 2 };
 
 let hub: TestHub;
@@ -53,6 +53,19 @@ describe("an account has at most", () => {
   test("its own limits, whatever those of others are", async () => {
     for (let at = 0; at < 4; at += 1) await hub.post("/sites", site, OTHER);
     expect(await hub.call("POST", "/sites", { body: site, ...OTHER })).toMatchObject({ status: 409 });
+  });
+
+  test("as many file triggers as its limit says, of which deleted ones do not count", async () => {
+    const create = () =>
+      hub.call("POST", "/fileTrigger", { body: { mapping: "free", fileNamePatternMatches: [pattern] } });
+    const pattern = { filterType: "EndsWith", value: ".csv" };
+    const made = await Promise.all(Array.from({ length: 4 }, create));
+    expect(made.map(({ status }) => status).toSorted()).toEqual([200, 200, 409, 409]);
+    const words = "an account may have 2 file triggers, and this one would have more (`triggers`";
+    expect(await create()).toMatchObject({ status: 409, body: { detail: expect.stringContaining(words) } });
+    const [first] = made.filter(({ status }) => status === 200);
+    await hub.call("DELETE", "/fileTrigger", { query: { ids: first?.body } });
+    expect((await create()).status).toBe(200);
   });
 
   test("as many in files of master data, whose rows beyond it are refused", async () => {

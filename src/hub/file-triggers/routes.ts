@@ -27,6 +27,7 @@ import {
   TRIGGER_COMBINATIONS,
   TRIGGER_TYPES,
 } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
@@ -183,7 +184,8 @@ function changeRoutes(app: FastifyInstance, context: HubContext): void {
     const { accountId } = callerOf(request);
     const mappers = await context.mappersOf(accountId);
     const fields = createdFields(parsed(fileTriggerBody, request.body), mappers);
-    const id = await fileTriggers.create(accountId, fields, editOf(context, request));
+    const most = limitOf(context.options, accountId, "file_trigger");
+    const id = await fileTriggers.create(accountId, fields, editOf(context, request), most);
     if (id === "taken") throw takenToken();
     warnOfMapping(reply, fields, mappers);
     return id;

@@ -11,6 +11,7 @@ import {
 import { isoOfMs } from "../time.ts";
 import { change, type Database, insert, listed, type Row, row, rows, type Steps, update } from "./database.ts";
 import { addChangeEvent, addStructureEvent, type ChangedStructure } from "./events/structure-events.ts";
+import { requireRoom } from "./owned.ts";
 import type { Listing, Page } from "./store.ts";
 import { jsonOf, text } from "./structure-rows.ts";
 import { Where } from "./where.ts";
@@ -31,8 +32,8 @@ export interface Edit {
 
 /** Each change adds an entry to the history. A token stays reserved for its trigger for ever, over all accounts. */
 export interface FileTriggerStore {
-  /** Returns the id; `taken`: another trigger has or had the token. */
-  create(accountId: number, fields: FileTriggerFields, edit: Edit): Promise<number | "taken">;
+  /** Returns the id; `taken`: another trigger has or had the token. Throws `AccountFull` beyond `most`. */
+  create(accountId: number, fields: FileTriggerFields, edit: Edit, most: number): Promise<number | "taken">;
   /** Ordered by id. */
   list(accountId: number, filter: FileTriggersFilter, page: Page): Promise<Listing<StoredFileTrigger>>;
   /** `changed` may throw, and then nothing is written; so it is when it returns the current fields. */
@@ -95,9 +96,10 @@ function readers(database: Database): Pick<FileTriggerStore, "list" | "version" 
 function writers(database: Database): Pick<FileTriggerStore, "create" | "change" | "remove"> {
   const { dialect } = database;
   return {
-    create: (accountId, fields, edit) =>
+    create: (accountId, fields, edit, most) =>
       unlessTaken(
         database.write(function* () {
+          yield* requireRoom(dialect, accountId, "file_trigger", most);
           const { by, atMs } = edit;
           const edits = { creation_ms: atMs, created_by: by, last_edit_ms: atMs, edited_by: by };
           const id = yield* insert("file_trigger", { account_id: accountId, ...columnsOf(fields), ...edits });

@@ -44,5 +44,8 @@ export function* requireFew(accountId: number, table: Limited, most: number): St
 }
 
 export function* countOf(accountId: number, table: Limited): Steps<number> {
-  return Number((yield* row(`SELECT count(*) AS held FROM ${table} WHERE account_id = ?`, accountId))?.["held"]);
+  // Deleted triggers stay for their history.
+  const counted = table === "file_trigger" ? " AND state <> 'Deleted'" : "";
+  const sql = `SELECT count(*) AS held FROM ${table} WHERE account_id = ?${counted}`;
+  return Number((yield* row(sql, accountId))?.["held"]);
 }
