@@ -55,7 +55,7 @@ async function signInOf(users: readonly FieldUser[]): Promise<SignIn> {
       const tree = trees.get(username);
       const isRight = users.some((user) => user.username === username && user.password === password);
       if (tree === undefined || !isRight) return { kind: "refused" };
-      return { kind: "user", user: { username, treeFor: () => tree } };
+      return { kind: "user", user: { username, accounts: [1], treeFor: () => tree } };
     },
     byKey: async () => ({ kind: "refused" }),
   };

@@ -17,6 +17,8 @@ export class Connection {
   readonly sinceMs = performance.now();
   movedMs = performance.now();
   username: string | null = null;
+  /** Accounts that the user sends files to; none before the sign-in. */
+  accounts: readonly number[] = [];
   /** Files that are being sent or received. */
   transfers = 0;
   /** Requests that wait for the hub itself, such as the take-over of a file. */
@@ -48,11 +50,16 @@ export class Connection {
 export interface Connections {
   /** Null: there are too many, and the socket was closed. */
   admit(socket: Socket): Connection | null;
+  /** False: the accounts of the user have too many, and the connection is to be ended. */
+  enter(connection: Connection, user: { readonly username: string; readonly accounts: readonly number[] }): boolean;
   count(): number;
   close(): Promise<void>;
 }
 
-type Limits = Pick<TransferOptions, "connections" | "connectionsPerAddress" | "signIn" | "idle" | "stalled">;
+type Limits = Pick<
+  TransferOptions,
+  "connections" | "connectionsPerAddress" | "connectionsPerAccount" | "signIn" | "idle" | "stalled"
+>;
 
 export function createConnections(limits: Limits, log: Logger): Connections {
   const all = new Set<Connection>();
@@ -82,6 +89,17 @@ export function createConnections(limits: Limits, log: Logger): Connections {
       all.add(connection);
       socket.once("close", () => all.delete(connection));
       return connection;
+    },
+    enter(connection, { username, accounts }) {
+      const most = Math.min(limits.connectionsPerAccount, Math.ceil(limits.connections / 2));
+      const heldBy = (account: number) => [...all].filter((one) => one.accounts.includes(account)).length;
+      if (accounts.every((account) => heldBy(account) >= most)) {
+        warn({ from: connection.address, user: username, why: `its accounts have ${most} connections` });
+        return false;
+      }
+      Object.assign(connection, { username, accounts });
+      connection.moved();
+      return true;
     },
     count: () => all.size,
     async close() {

@@ -153,10 +153,14 @@ export class FtpSession {
   }
 
   #enter(user: TransferUser): void {
+    if (!this.#parts.connections.enter(this.#connection, user)) {
+      this.#reply(421, "the account has too many connections: end others, or try again later");
+      this.#control.end();
+      return;
+    }
     const tree = user.treeFor(this.#control.isSecured ? "ftps" : "ftp");
     this.#folder = new FtpFolder(tree, this.#control, this.#connection);
     this.#fileCommands = this.#folder.commands();
-    this.#connection.username = user.username;
     this.#reply(230, "signed in");
   }
 

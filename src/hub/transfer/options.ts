@@ -91,6 +91,14 @@ const tunables = {
     .default(200)
     .describe("Connections at one time; further ones are closed at once, and the log says so. 200 by default."),
   connectionsPerAddress: z.int().positive().default(50).describe("… from one address; 50 by default."),
+  connectionsPerAccount: z
+    .int()
+    .positive()
+    .default(50)
+    .describe(
+      "… of the users of one account, and never more than half of `connections`; further ones are ended after the " +
+        "sign-in. A user of several accounts is let in while one of them has fewer. 50 by default.",
+    ),
   attempts: z
     .int()
     .positive()

@@ -42,7 +42,7 @@ export async function startSftp(address: string, hostKeys: readonly string[], pa
 }
 
 function serve(ssh: SshConnection, connection: Connection, parts: ServerParts): void {
-  const { log, clock, options } = parts;
+  const { log, clock, options, connections } = parts;
   const sessions = new Set<SftpSession>();
   let signedIn: Extract<SignedIn, { kind: "user" }> | null = null;
   ssh.on("authentication", (login) => {
@@ -63,8 +63,9 @@ function serve(ssh: SshConnection, connection: Connection, parts: ServerParts): 
     });
   });
   ssh.on("ready", () => {
-    connection.username = signedIn?.user.username ?? null;
-    connection.moved();
+    if (signedIn !== null && connections.enter(connection, signedIn.user)) return;
+    signedIn = null;
+    ssh.end();
   });
   ssh.on("session", (accept, reject) => {
     if (sessions.size >= SESSIONS_MAX) return reject();

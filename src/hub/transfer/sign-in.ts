@@ -19,6 +19,8 @@ const { utils } = ssh2;
 
 export interface TransferUser {
   readonly username: string;
+  /** Accounts that the user may send files to. */
+  readonly accounts: readonly number[];
   /** The files that the user may see and send. */
   treeFor(via: FileRecord["via"]): FileTree;
 }
@@ -63,7 +65,11 @@ export function createSignIn({ options, people, folders, passwords, log }: Parts
       const admit = (accountId: number) => admitAgain(people, user, accountId);
       return {
         kind: "user",
-        user: { username, treeFor: (via) => folders.treeFor(accounts, { id: user.id, username, via, admit }) },
+        user: {
+          username,
+          accounts,
+          treeFor: (via) => folders.treeFor(accounts, { id: user.id, username, via, admit }),
+        },
       };
     }
     warn({ user: user.username, from: address, why: `the user lacks the right: ${RIGHT_WORDS.push}` });

@@ -175,6 +175,50 @@ test("connections beyond the limit are closed", async () => {
   await expect.poll(accepted).toBe(true);
 });
 
+describe("connections of one account beyond its limit are ended after the sign-in", () => {
+  const user = (username: string, accounts: readonly number[]) => ({
+    ...{ username, password: `${username}-password`, accounts: [...accounts], roles: ["Datapusher"] },
+  });
+  const users = [user("pusher", [1]), user("second", [2]), user("both", [1, 2])];
+  const of = (username: string) => ({ username, password: `${username}-password` });
+
+  test("by SFTP, and those of another account are not", async () => {
+    const hub = await hubWith({ connectionsPerAccount: 2 }, { users });
+    const own = [await sftpSender(hub), await sftpSender(hub)];
+    await expect(sftpSender(hub)).rejects.toThrow();
+    const other = await sftpSender(hub, of("second"));
+    await other.put("/other.csv", "1");
+    const both = await sftpSender(hub, of("both"));
+    await expect(sftpSender(hub, of("second"))).rejects.toThrow();
+    const ended = once(own[0]!.client, "close");
+    own[0]!.end();
+    await ended;
+    // The third is the user of both accounts.
+    both.end();
+    const again = () =>
+      sftpSender(hub).then(
+        (sender) => Boolean(own.push(sender)),
+        () => false,
+      );
+    await expect.poll(again).toBe(true);
+    for (const sender of [...own, other]) sender.end();
+  });
+
+  test("by FTP with the reason, and never more than half of all", async () => {
+    const hub = await hubWith({ ftp, connections: 4 }, { users });
+    const port = portOf(hub.transfer()?.ftp);
+    const own = [await rawSender(port), await rawSender(port)];
+    const third = await rawFtp(port);
+    await third.say("USER pusher", "331");
+    expect(await third.say("PASS pusher-password", "421")).toContain("the account has too many connections");
+    await expect.poll(() => third.socket.destroyed).toBe(true);
+    const other = await rawFtp(port);
+    await other.say("USER second", "331");
+    await other.say("PASS second-password", "230");
+    for (const raw of [...own, other]) raw.close();
+  });
+});
+
 test("a broken-off upload is removed after its time, as is the mark of a taken file", async () => {
   const hub = await hubWith({ keepUnfinished: "1ms", keepListed: "1ms" });
   const sender = await sftpSender(hub);
