@@ -57,7 +57,7 @@ export function createSignInThrottle(limits: SignInLimits, clock: Clock): SignIn
   const pairs = new Counter(window, clock);
   const addresses = new Counter(window, clock);
   const names = new Counter(window, clock);
-  // Attempts that waited for other names of their address: otherwise they could go on until one is known to be right.
+  // Attempts that waited for other names of their address: otherwise they continue until one is known to be right.
   const kept = new Counter(window, clock);
   const all = (attempt: Attempt, step: (counter: Counter, key: string) => void) => {
     const [address, name] = [addressKey(attempt.address), nameKey(attempt.name)];
