@@ -1,6 +1,7 @@
 /**
  * Evaluates alarms. Points of a variable are read from the newest evaluated one on, in order of date, so that it does
- * not matter why an alarm is evaluated, or how often: reports of ingestion only make it sooner.
+ * not matter why an alarm is evaluated, or how often: reports of ingestion only make it sooner. Accounts take turns,
+ * slice by slice.
  */
 import type { Clock } from "../../support/clock.ts";
 import type { Logger } from "../../support/log.ts";
@@ -31,18 +32,35 @@ export interface EvaluationParts {
   onChanged(): void;
 }
 
-/** Variables of one statement; the event loop serves others between two. */
+/** Variables of one slice. */
 const VARIABLES = 100;
 /** Points of a variable that one statement reads. */
 const POINTS = 500;
 /** Points without an expression that are judged before the event loop serves others. */
 const JUDGED = 10_000;
+/** A slice ends early with so much that was judged, or so many changes; its next one has fewer variables. */
+const JUDGED_MAX = 50_000;
+const CHANGES_MAX = 500;
 /** Watermarks of one transaction. */
 const KEPT = 500;
+const PAGE = { order: "ASC", page: { offset: 0, limit: POINTS }, view: { kind: "latest" }, labels: false } as const;
+
+/** Alarms of one account that are to be evaluated, by their ids, since a refresh may replace what is known of them. */
+interface Due {
+  /** By points. */
+  readonly points: Set<number>;
+  /** By the time, after their points. */
+  readonly moments: Set<number>;
+  /** Variables of the next slice. */
+  variables: number;
+}
 
 export class AlarmEvaluation {
   readonly #parts: EvaluationParts;
   readonly watched: WatchedAlarms;
+  /** By account, in the order of their turns. */
+  readonly #due = new Map<number, Due>();
+  #isSwept = false;
   #change: number | null = null;
 
   constructor(parts: EvaluationParts) {
@@ -54,6 +72,26 @@ export class AlarmEvaluation {
     return this.#parts.clock.now().epochMilliseconds;
   }
 
+  /** Whether a further round is needed. */
+  get isBehind(): boolean {
+    return this.#due.size > 0;
+  }
+
+  /** One slice of each account with alarms that are due. */
+  async round(): Promise<void> {
+    for (const [accountId, due] of [...this.#due]) {
+      // It is the last one of the next round, also where this fails.
+      this.#due.delete(accountId);
+      this.#due.set(accountId, due);
+      await this.#evaluate(due);
+      if (due.points.size + due.moments.size === 0) this.#due.delete(accountId);
+      await breath();
+    }
+    if (!this.#isSwept || this.isBehind) return;
+    this.#isSwept = false;
+    await this.keep();
+  }
+
   /**
    * Follows templates, structure, and changes by others. New alarms, and those of changed templates, are due. So are
    * those that another hub has changed: points stored here meanwhile were compared with the state before.
@@ -62,17 +100,34 @@ export class AlarmEvaluation {
     const followed = await this.#follow();
     const fresh = await this.watched.refresh(this.#nowMs, false);
     const resumed = await this.#pause();
-    await this.#evaluate([
-      ...new Set([...fresh, ...resumed, ...followed.flatMap((id) => this.watched.byId(id) ?? [])]),
-    ]);
+    this.#note([...fresh, ...resumed, ...followed.flatMap((id) => this.watched.byId(id) ?? [])]);
   }
 
-  /** Evaluates everything, whether it was reported or not, and keeps how far. */
+  /** Everything is due, whether it was reported or not; how far that came is kept. */
   async sweep(): Promise<void> {
     await this.watched.refresh(this.#nowMs, true);
     await this.#pause();
-    await this.#evaluate([...this.watched.all()]);
-    await this.keep();
+    this.#note(this.watched.all());
+    this.#isSwept = true;
+  }
+
+  #dueOf({ stored: { accountId } }: Watched): Due {
+    return this.#due.getOrInsertComputed(accountId, () => ({
+      points: new Set(),
+      moments: new Set(),
+      variables: VARIABLES,
+    }));
+  }
+
+  #note(all: Iterable<Watched>): void {
+    for (const watched of all) {
+      const due = this.#dueOf(watched);
+      (isOfPoints(watched.rule.condition) ? due.points : due.moments).add(watched.stored.id);
+    }
+  }
+
+  #noteMoments(all: Iterable<Watched>): void {
+    for (const watched of all) this.#dueOf(watched).moments.add(watched.stored.id);
   }
 
   /** Pauses alarms that write into what they watch, before any of them is evaluated. Returns those that resume. */
@@ -101,26 +156,23 @@ export class AlarmEvaluation {
   }
 
   /** Variables that ingestion has written. */
-  async take(touched: readonly TouchedPoints[]): Promise<void> {
+  take(touched: readonly TouchedPoints[]): void {
     const nowMs = this.#nowMs;
-    const due = new Set<Watched>();
-    const ended = new Set<Watched>();
     for (const { ids, fromMs, toMs, min, max } of touched)
       for (const [index, id] of ids.entries())
         for (const watched of this.watched.of(id).filter(isActive)) {
           const [first = 0, last = 0, low = 0, high = 0] = [fromMs[index], toMs[index], min[index], max[index]];
           if (last > nowMs) {
             watched.futureMs = Math.min(watched.futureMs ?? last, last);
-            due.add(watched);
+            this.#note([watched]);
           } else if (watched.rule.condition.kind === "NoData") {
             watched.newestMs = Math.max(watched.newestMs ?? last, last);
             // Also where the newest known point was removed.
-            if (watched.stored.state !== "NotPresent" && isFresh(watched.rule, last, nowMs)) ended.add(watched);
-          } else if (!this.#isHarmless(watched, low, high)) due.add(watched);
-          if (isFilled(watched, first)) ended.add(watched);
+            if (watched.stored.state !== "NotPresent" && isFresh(watched.rule, last, nowMs))
+              this.#noteMoments([watched]);
+          } else if (!this.#isHarmless(watched, low, high)) this.#note([watched]);
+          if (isFilled(watched, first)) this.#noteMoments([watched]);
         }
-    await this.#evaluate([...due]);
-    await this.#judgeAll([...ended], nowMs);
   }
 
   #isHarmless({ rule, stored }: Watched, min: number, max: number): boolean {
@@ -128,26 +180,18 @@ export class AlarmEvaluation {
     return hasBounds(rule) && leavesState(rule.condition, stored.state !== "NotPresent", min, max);
   }
 
-  /** Judges what depends on the time, and returns when this is next necessary; null: by nothing that is known. */
-  async tick(): Promise<number | null> {
+  /** Alarms whose moment has come are due. Returns when the next one comes; null: by nothing that is known. */
+  tick(): number | null {
     const nowMs = this.#nowMs;
-    const active = () => [...this.watched.all()].filter(isActive);
-    await this.#evaluate(active().filter(({ futureMs }) => futureMs !== null && futureMs <= nowMs));
-    const due = active().filter((one) => (nextMoment(one, nowMs) ?? Number.POSITIVE_INFINITY) <= nowMs);
-    await this.#judgeAll(due, nowMs);
     let next: number | null = null;
-    for (const one of active()) {
-      for (const moment of [nextMoment(one, nowMs), one.futureMs])
-        if (moment !== null && (next === null || moment < next)) next = moment;
+    for (const one of this.watched.all()) {
+      if (!isActive(one)) continue;
+      const moment = nextMoment(one, nowMs);
+      if (one.futureMs !== null && one.futureMs <= nowMs) this.#note([one]);
+      if (moment !== null && moment <= nowMs) this.#noteMoments([one]);
+      for (const ms of [moment, one.futureMs]) if (ms !== null && (next === null || ms < next)) next = ms;
     }
     return next;
-  }
-
-  async #judgeAll(due: readonly Watched[], nowMs: number): Promise<void> {
-    for (let at = 0; at < due.length; at += VARIABLES) {
-      await this.#judge(due.slice(at, at + VARIABLES), nowMs);
-      await breath();
-    }
   }
 
   async #judge(due: readonly Watched[], nowMs: number): Promise<void> {
@@ -175,60 +219,84 @@ export class AlarmEvaluation {
     return followed;
   }
 
-  async #evaluate(asked: readonly Watched[]): Promise<void> {
-    // Also one whose pause was not written after its changes, since the hub was killed.
-    await this.#pauseRepeated(asked);
-    const all = asked.filter(isActive);
-    const moments = all.filter(({ rule }) => !isOfPoints(rule.condition));
-    await this.#judgeAll(moments, this.#nowMs);
-    const byVariable = Map.groupBy(
-      all.filter(({ facts, rule }) => facts !== null && isOfPoints(rule.condition)),
-      ({ facts }) => facts?.id ?? 0,
-    );
-    const groups = [...byVariable.values()];
-    for (let at = 0; at < groups.length; at += VARIABLES) {
-      await this.#evaluateGroup(groups.slice(at, at + VARIABLES));
-      await breath();
+  /** One slice. */
+  async #evaluate(due: Due): Promise<void> {
+    const first = this.#taken(due.points, due.variables);
+    // The points of a variable are read once for all of its alarms.
+    const others = first.flatMap(({ facts }) => this.watched.of(facts?.id ?? 0));
+    const points = [...first, ...others.filter(({ stored }) => due.points.delete(stored.id))];
+    const moments = this.#taken(due.moments, VARIABLES);
+    try {
+      // Also one whose pause was not written after its changes, since the hub was killed.
+      await this.#pauseRepeated([...points, ...moments]);
+      await this.#evaluatePoints(points.filter(isActive), due);
+      const isLater = ({ stored }: Watched) => due.points.has(stored.id);
+      this.#noteMoments(moments.filter(isLater));
+      await this.#judge(
+        moments.filter((one) => isActive(one) && !isLater(one)),
+        this.#nowMs,
+      );
+    } catch (thrown) {
+      this.#note(points);
+      this.#noteMoments(moments);
+      throw thrown;
     }
   }
 
-  /** The alarms of some variables, as many points at once as fit, until there are no more. */
-  async #evaluateGroup(groups: readonly (readonly Watched[])[]): Promise<void> {
-    const page = { order: "ASC", page: { offset: 0, limit: POINTS }, view: { kind: "latest" }, labels: false } as const;
+  /** Without those that are gone. */
+  #taken(ids: Set<number>, most: number): readonly Watched[] {
+    return [...ids.values().take(most)].flatMap((id) => {
+      ids.delete(id);
+      return this.watched.byId(id) ?? [];
+    });
+  }
+
+  /** As many points of the variables as one statement reads. What has more of them is due again. */
+  async #evaluatePoints(all: readonly Watched[], due: Due): Promise<void> {
     const nowMs = this.#nowMs;
-    let left = groups;
-    while (left.length > 0) {
-      const asks = left.flatMap((alarms) => {
-        const [variable] = alarms.flatMap(({ facts }) => facts ?? []);
-        return variable === undefined ? [] : [{ variable, fromMs: earliest(alarms), lastMs: null }];
-      });
-      const heads = await this.#parts.store.points.heads(asks, page);
-      const found: Found[] = [];
-      const removed: Watched[] = [];
-      let judged = 0;
-      for (const [index, alarms] of left.entries())
-        for (const watched of alarms.filter(isActive)) {
-          const points = heads[index] ?? [];
-          if (isRemoved(watched, points, points.length < POINTS)) removed.push(watched);
-          else found.push(...foundIn(watched, points, nowMs));
-          judged += points.length * costOfPoint(watched.rule.condition);
-          if (judged < JUDGED) continue;
-          judged = 0;
-          await breath();
-        }
-      await this.#record(found);
-      if (removed.length > 0) {
-        await stepBack(this.#parts.store, removed);
-        await this.#evaluateGroup(removed.map((watched) => [watched]));
-      }
-      left = left.filter((alarms, index) => {
-        const points = heads[index] ?? [];
+    const own = all.filter(({ facts }) => facts !== null);
+    const groups = [...Map.groupBy(own, ({ facts }) => facts?.id ?? 0).values()];
+    const asks = groups.flatMap((alarms) => {
+      const [variable] = alarms.flatMap(({ facts }) => facts ?? []);
+      return variable === undefined ? [] : [{ variable, fromMs: earliest(alarms), lastMs: null }];
+    });
+    if (asks.length === 0) return;
+    const heads = await this.#parts.store.points.heads(asks, PAGE);
+    const found: Found[] = [];
+    const removed: Watched[] = [];
+    const again: Watched[] = [];
+    const size = { judged: 0, changes: 0 };
+    let whole = 0;
+    for (const [index, alarms] of groups.entries()) {
+      const points = heads[index] ?? [];
+      const isMore = points.length === POINTS && (points.at(-1)?.atMs ?? nowMs) <= nowMs;
+      let done = 0;
+      let hasProgress = false;
+      for (const watched of alarms) {
+        if (size.judged >= JUDGED_MAX || size.changes >= CHANGES_MAX) break;
+        done += 1;
+        const one = isRemoved(watched, points, points.length < POINTS) ? null : foundIn(watched, points, nowMs);
+        if (one === null) removed.push(watched);
+        else found.push(...one);
         // The newest evaluated point is read again: only more than that is progress.
-        if (points.length < POINTS || (points.at(-1)?.atMs ?? nowMs) > nowMs) return false;
-        return (earliest(alarms) ?? 0) > (asks[index]?.fromMs ?? Number.NEGATIVE_INFINITY);
-      });
-      if (left.length > 0) await breath();
+        hasProgress ||= one?.some(({ watermarkMs }) => watermarkMs !== watched.stored.watermarkMs) ?? false;
+        await this.#count(size, points.length * costOfPoint(watched.rule.condition), one?.[0]?.changes.length ?? 0);
+      }
+      if (done === alarms.length) whole += 1;
+      // Alarms that did not fit in come first.
+      if (done < alarms.length || (isMore && hasProgress)) again.push(...alarms.slice(done), ...alarms.slice(0, done));
     }
+    due.variables = whole < groups.length ? Math.max(1, whole) : Math.min(VARIABLES, due.variables * 2);
+    await this.#record(found);
+    if (removed.length > 0) await stepBack(this.#parts.store, removed);
+    this.#note([...again, ...removed]);
+  }
+
+  async #count(size: { judged: number; changes: number }, judged: number, changes: number): Promise<void> {
+    const before = Math.floor(size.judged / JUDGED);
+    size.judged += judged;
+    size.changes += changes;
+    if (Math.floor(size.judged / JUDGED) > before) await breath();
   }
 
   async #record(judged: readonly Found[]): Promise<void> {
@@ -253,7 +321,7 @@ export class AlarmEvaluation {
       Object.assign(watched, { stored: row, isAhead: false });
       again.push(watched);
     }
-    if (again.length > 0) await this.#evaluate(again);
+    this.#note(again);
   }
 
   /** Writes how far evaluation has come. */

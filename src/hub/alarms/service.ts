@@ -42,7 +42,7 @@ const TOUCHED_MAX = 1_000;
 /** Reports and moments that come meanwhile are evaluated as one list. */
 const GATHERED_MS = 100;
 const GATHERED_MAX_MS = 1_000;
-/** Evaluation rests so many times as long as its last turn took, which grows with what ingestion leaves it. */
+/** Evaluation rests so many times as long as it took until nothing was due, which grows with the load of ingestion. */
 const RESTS = 4;
 
 export function startAlarms(parts: AlarmsParts): Alarms {
@@ -114,15 +114,19 @@ class AlarmService implements Alarms {
   async #run(): Promise<void> {
     const { clock, log } = this.#parts;
     const closing = this.#closing.signal;
+    let beganMs: number | null = null;
     while (!closing.aborted) {
       this.#nap = new AbortController();
       this.#hurry = new AbortController();
       const nap = AbortSignal.any([this.#nap.signal, closing]);
       const hurry = AbortSignal.any([this.#hurry.signal, closing]);
       try {
-        const beganMs = clock.monotonicMs();
+        beganMs ??= clock.monotonicMs();
         const next = await this.#turn();
+        // Reports that came meanwhile are taken before the next round.
+        if (this.#evaluation.isBehind) continue;
         const took = clock.monotonicMs() - beganMs;
+        beganMs = null;
         await clock.sleep(Math.min(Math.max(GATHERED_MS, took * RESTS), GATHERED_MAX_MS), hurry);
         const wait = next === null ? REFRESH_MS : next - clock.now().epochMilliseconds;
         await clock.sleep(Math.min(Math.max(1, wait), REFRESH_MS), nap);
@@ -144,16 +148,17 @@ class AlarmService implements Alarms {
       await this.#evaluation.refresh();
       this.#watch(this.#evaluation.watched.size > 0);
       answer(asked);
-      await this.#evaluation.take(reports);
+      this.#evaluation.take(reports);
       await this.#sweepWhenDue();
+      await this.#evaluation.round();
     } catch (thrown) {
       answer(asked);
       this.#touched = [...reports, ...this.#touched];
       this.#waitsSinceMs = since ?? this.#waitsSinceMs;
       throw thrown;
     }
-    if (this.#touched.length === 0) this.#waitsSinceMs = null;
-    const next = await this.#evaluation.tick();
+    if (this.#touched.length === 0 && !this.#evaluation.isBehind) this.#waitsSinceMs = null;
+    const next = this.#evaluation.tick();
     const later = await this.#sendDigests(next);
     return this.#evaluation.watched.isPartial ? this.#parts.clock.now().epochMilliseconds : later;
   }

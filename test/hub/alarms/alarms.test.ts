@@ -6,7 +6,7 @@ import { createLog } from "../../../src/support/log.ts";
 import type { AlarmChange } from "../../../src/wire/index.ts";
 import { createChain, startReceiver, startTestHub, type TestHub, until } from "../fixture.ts";
 import { sentMails } from "./outbox.ts";
-import { alarmsOf, DAY } from "./scene.ts";
+import { alarmsOf, DAY, settled } from "./scene.ts";
 
 let hub: TestHub;
 beforeAll(async () => {
@@ -101,10 +101,13 @@ describe("an alarm", () => {
       onChanged() {},
     });
     await other.sweep();
+    await settled(other);
     nowMs = soonMs;
-    await other.tick();
+    other.tick();
+    await settled(other);
     expect((await changesOf(template, 2))[1]).toEqual(["NotPresent", soon?.slice(0, 16), 3]);
     await other.sweep();
+    await settled(other);
     expect((await changesOf(noData, 2))[1]).toEqual(["NotPresent", soon?.slice(0, 16), 1]);
   });
 
@@ -157,9 +160,13 @@ describe("an alarm", () => {
           onChanged() {},
         }),
     );
-    for (const other of others) await other.refresh();
+    for (const other of others) {
+      await other.refresh();
+      await settled(other);
+    }
     await pushed(id, [12, 5, 20]);
-    await Promise.all(others.map((other) => other.sweep()));
+    for (const other of others) await other.sweep();
+    await Promise.all(others.map(settled));
     expect((await changesOf(template, 3)).map(([state]) => state)).toEqual(["Present", "NotPresent", "Present"]);
     const { events } = await hub.get("/events", { types: "alarm.changed", variableIds: id });
     expect(events.map(({ state }: { state: string }) => state)).toEqual(["Present", "NotPresent", "Present"]);

@@ -5,7 +5,7 @@ import type { HubStore } from "../../../src/hub/store/store.ts";
 import { systemClock } from "../../../src/support/clock.ts";
 import { silentLog as log } from "../../../src/support/log.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
-import { alarmsOf, DAY } from "./scene.ts";
+import { alarmsOf, DAY, settled } from "./scene.ts";
 
 let hub: TestHub;
 beforeAll(async () => {
@@ -19,12 +19,15 @@ const removeFrom = (id: number, time: string) =>
   hub.ok("DELETE", "/data", { query: { VariableIds: id, FromDateUtc: at(time) } });
 const push = (id: number, points: Readonly<Record<string, number>>) =>
   hub.push([{ variableId: id, data: Object.entries(points).map(([time, value]) => ({ date: at(time), value })) }]);
-const sweep = () =>
-  new AlarmEvaluation({
+async function sweep(): Promise<void> {
+  const evaluation = new AlarmEvaluation({
     ...{ store: hub.inside().store as HubStore, clock: systemClock, log },
     mailsAnHour: 60,
     onChanged() {},
-  }).sweep();
+  });
+  await evaluation.sweep();
+  await settled(evaluation);
+}
 
 test("every point that is then stored before its date counts, and the state is by the newest", async () => {
   const id = await variable();

@@ -1,4 +1,5 @@
 /** What tests of alarms do at a hub. */
+import type { AlarmEvaluation } from "../../../src/hub/alarms/evaluation.ts";
 import type { AlarmChange } from "../../../src/wire/index.ts";
 import { createChain, type TestHub, until } from "../fixture.ts";
 
@@ -37,4 +38,9 @@ export function alarmsOf(hubOf: () => TestHub) {
       return found.length >= count ? found : undefined;
     });
   return { variable, pushed, templateOf, alarmOf, changes, changesOf };
+}
+
+/** Nothing is due any more. */
+export async function settled(evaluation: AlarmEvaluation): Promise<void> {
+  while (evaluation.isBehind) await evaluation.round();
 }

@@ -17,6 +17,7 @@ import {
   temporaryDirectory,
   usePostgres,
 } from "../fixture.ts";
+import { settled } from "./scene.ts";
 
 await usePostgres();
 
@@ -44,7 +45,10 @@ test("two hubs that store points of the same variables by turns fire each change
     );
     const ending = new AbortController();
     const sweeps = rivals.map(async (rival) => {
-      while (!ending.signal.aborted) await rival.sweep();
+      while (!ending.signal.aborted) {
+        await rival.sweep();
+        await settled(rival);
+      }
     });
     const history = async (): Promise<AlarmChange[]> => (await one.get("/alarms/history")).toReversed();
     const store = async (hour: number) => {

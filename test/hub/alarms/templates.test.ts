@@ -5,7 +5,7 @@ import { systemClock } from "../../../src/support/clock.ts";
 import { createLog } from "../../../src/support/log.ts";
 import type { AlarmChange } from "../../../src/wire/index.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
-import { alarmsOf, DAY } from "./scene.ts";
+import { alarmsOf, DAY, settled } from "./scene.ts";
 
 let hub: TestHub;
 beforeAll(async () => {
@@ -101,12 +101,14 @@ describe("a template", () => {
         onChanged() {},
       });
       await other.refresh();
+      await settled(other);
       const { name, selection, condition } = await hub.get(`/alarms/template/${template}`);
       const body = { name, selection, condition, ...change };
       await hub.ok("PUT", `/alarms/template/${template}`, { body });
       await pushed(id, [12]);
       const [at, twelve] = [Float64Array.of(Date.parse(DAY)), Float64Array.of(12)];
-      await other.take([{ ids: [id], fromMs: at, toMs: at, min: twelve, max: twelve }]);
+      other.take([{ ids: [id], fromMs: at, toMs: at, min: twelve, max: twelve }]);
+      await settled(other);
       expect(await changes(template)).toEqual([]);
       const [{ state }] = await hub.get("/alarms", { templateIds: template });
       expect(state).toBe("NotPresent");

@@ -25,8 +25,8 @@ export const JOBS: Readonly<Record<string, Job>> = {
     test: "of an account with a thousand dispatches that are due first, another account waits for one",
   },
   "src/hub/alarms/service.ts": {
-    file: "test/hub/alarms/selection-turns.test.ts",
-    test: "an account with many templates selects a slice a turn, and another one is served in the first",
+    file: "test/hub/alarms/evaluation-turns.test.ts",
+    test: "an alarm of an account waits for one slice of those of another, whatever changes wait there",
   },
   "src/hub/calculated/engines/expressions/expression-engine.ts": {
     file: "test/hub/calculated/engines/expressions/limits.test.ts",
