@@ -18,6 +18,7 @@ import { queueMail } from "../store/mail/mails.ts";
 import { recordAudit } from "../store/people/audit.ts";
 import { userByEmail } from "../store/people/users.ts";
 import { notFound } from "../structure/pages.ts";
+import { changeAs } from "../users/acting.ts";
 import { type Acting, assertMayGive } from "./actor.ts";
 
 /** Open at one time in an account. */
@@ -26,7 +27,7 @@ const OPEN_MAX = 1_000;
 const AGAIN_MS = 60_000;
 
 export async function invite(context: HubContext, acting: Acting, body: InvitationBody): Promise<InvitationRecord> {
-  const { store, mail, clock } = context;
+  const { mail, clock } = context;
   const { accountId, user, actor } = acting;
   const { email, firstName = null, lastName = null } = body;
   const roles = [...new Set<string>(body.roles)];
@@ -36,7 +37,8 @@ export async function invite(context: HubContext, acting: Acting, body: Invitati
   const createdMs = clock.now().epochMilliseconds;
   const expiresMs = createdMs + mail.validity.invitation;
   const fresh = { accountId, email, roles, firstName, lastName, createdMs, expiresMs };
-  const made = await store.people.change(function* (): Steps<InvitationRecord> {
+  const made = await changeAs(context, acting, "people", function* (now): Steps<InvitationRecord> {
+    assertMayGive({ ...acting, user: now }, roles);
     const known = yield* userByEmail(email);
     if (known?.memberships.some((one) => one.accountId === accountId) === true)
       throw conflict(`${email} is of the user ${known.username} (${known.id}), who belongs to this account already`);
@@ -55,14 +57,14 @@ export async function invite(context: HubContext, acting: Acting, body: Invitati
 
 /** The link of the mail before no longer works. */
 export async function sendAgain(context: HubContext, acting: Acting, id: number): Promise<InvitationRecord> {
-  const { store, mail, clock } = context;
+  const { mail, clock } = context;
   const { accountId, actor } = acting;
   assertMail(context);
   const account = await nameOf(context, accountId);
   const nowMs = clock.now().epochMilliseconds;
-  const sent = await store.people.change(function* (): Steps<InvitationRecord> {
+  const sent = await changeAs(context, acting, "people", function* (now): Steps<InvitationRecord> {
     const { state, email, roles, sentMs } = yield* own(id, accountId, nowMs);
-    assertMayGive(acting, roles);
+    assertMayGive({ ...acting, user: now }, roles);
     if (state !== "Open" && state !== "Expired") throw conflict(`the invitation is ${state.toLowerCase()}`);
     const waitMs = sentMs + AGAIN_MS - nowMs;
     if (waitMs > 0) {
@@ -80,10 +82,10 @@ export async function sendAgain(context: HubContext, acting: Acting, id: number)
 }
 
 /** Its link no longer works. */
-export async function withdraw({ store, clock }: HubContext, acting: Acting, id: number): Promise<void> {
+export async function withdraw(context: HubContext, acting: Acting, id: number): Promise<void> {
   const { accountId, actor } = acting;
-  const nowMs = clock.now().epochMilliseconds;
-  await store.people.change(function* (): Steps<void> {
+  const nowMs = context.clock.now().epochMilliseconds;
+  await changeAs(context, acting, "people", function* (): Steps<void> {
     const { email, state } = yield* own(id, accountId, nowMs);
     if (!(yield* finishInvitation(id, "Withdrawn", null))) throw conflict(`the invitation is ${state.toLowerCase()}`);
     yield* endLinks("invitation", id, nowMs);

@@ -9,6 +9,7 @@ import { hasIdentity, setProven } from "../store/people/users.ts";
 import type { UserRecord } from "../store/store.ts";
 import { notFound } from "../structure/pages.ts";
 import { hasRight, mayManage, mayManagePerson } from "../token/rights.ts";
+import { changeAs, lost, requireSame } from "../users/acting.ts";
 import type { Acting } from "./actor.ts";
 
 export interface MadeLink {
@@ -37,14 +38,14 @@ export async function makePasswordLink(context: HubContext, acting: Acting, user
     const subject = { kind: "user", id: user.id, name: user.username } as const;
     yield* recordAboutPerson(user.id, { atMs: nowMs, actor, action: "password.link-made", subject });
   };
-  if (userId === null || userId === acting.user.id) await store.people.change(() => add(acting.user));
+  if (userId === null || userId === acting.user.id) await changeAs(context, acting, "own", add);
   else {
     if (!hasRight(acting.user, accountId, "people"))
       throw forbidden("only a Manager makes links for other users; leave out UserId for your own");
     // Nor does the user enter another account meanwhile.
-    const made = await store.people.changeMember(accountId, userId, ({ user, members }) => {
-      requireManaged(user, members.find(({ id }) => id === acting.user.id) ?? acting.user, accountId);
-      return add(user);
+    const made = await store.people.changeMember({ accountId, userId, callerId: acting.user.id }, (held) => {
+      requireManaged(held.user, requireSame(acting.user, held.caller), accountId);
+      return add(held.user);
     });
     if (made === "missing") throw notFound("user", String(userId));
   }
@@ -53,7 +54,7 @@ export async function makePasswordLink(context: HubContext, acting: Acting, user
 
 /** A password opens every account of its user: a manager of one of them may not set it. */
 function requireManaged(user: UserRecord, manager: UserRecord, accountId: number): void {
-  if (!hasRight(manager, accountId, "people")) throw forbidden("you may no longer change users of this account");
+  if (!hasRight(manager, accountId, "people")) throw lost("people");
   if (!mayManage(manager, accountId, user)) throw forbidden(`the user ${user.username} has a higher role than you`);
   if (!mayManagePerson(manager, accountId, user))
     throw forbidden(`the user ${user.username} belongs to other accounts, too: only the user himself asks for a link`);

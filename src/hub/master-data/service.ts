@@ -78,7 +78,7 @@ export function createMasterData(
 ): MasterData {
   let pool: Piscina<MasterDataJob, Processed> | null = null;
   const turns = new FairQueue<number>(THREADS, { ofOne: 1 });
-  const run = async (job: Omit<MasterDataJob, "atMs" | "limits">, signal: AbortSignal): Promise<ProcessedReport> => {
+  const perform = async (job: Omit<MasterDataJob, "atMs" | "limits">, signal: AbortSignal) => {
     pool ??= startPool(options);
     const threads = pool;
     const { accountId } = job;
@@ -88,29 +88,30 @@ export function createMasterData(
       variable: limitOf(options, accountId, "variable"),
       membership: limitOf(options, accountId, "membership"),
     };
-    const processed = await turns
-      .run(accountId, () => threads.run({ ...job, limits, atMs: clock.now().epochMilliseconds }, { signal }))
-      .catch((thrown: unknown) => {
-        throw isOutOfMemory(thrown) ? tooLarge(job.fileName) : thrown;
-      });
+    const atMs = clock.now().epochMilliseconds;
+    const processed = await threads.run({ ...job, limits, atMs }, { signal }).catch((thrown: unknown) => {
+      throw isOutOfMemory(thrown) ? tooLarge(job.fileName) : thrown;
+    });
     if (processed.kind === "reported") return processed.report;
     const facts = { operation: "apply master data", subject: job.fileName, message: processed.words };
     throw new TransientError("HG-HUB-007", facts);
   };
   return {
-    async apply(file, signal) {
-      const sender = await senderOf(file, store);
-      if (typeof sender === "string") return { kind: "refused", words: sender, place: {} };
-      const settings = masterDataSettings.safeParse(file.settings);
-      if (!settings.success) return { kind: "refused", words: settingsWords(settings.error.issues), place: {} };
-      return appliedOf(file, await run({ ...file, sender, settings: settings.data }, signal));
-    },
+    apply: (file, signal) =>
+      turns.run(file.accountId, async () => {
+        // The sender may have lost rights while the file waited for its turn.
+        const sender = await senderOf(file, store);
+        if (typeof sender === "string") return { kind: "refused", words: sender, place: {} };
+        const settings = masterDataSettings.safeParse(file.settings);
+        if (!settings.success) return { kind: "refused", words: settingsWords(settings.error.issues), place: {} };
+        return appliedOf(file, await perform({ ...file, sender, settings: settings.data }, signal));
+      }),
     dryRun: (file, path, settings, { sender: { id, username, memberships }, signal }) => {
       const { accountId, id: fileId } = file;
       const sender = { id, username, memberships };
       const fileName = file.fileName.slice(file.fileName.lastIndexOf("/") + 1);
       const job = { accountId, fileId, fileName, path, run: null, sender };
-      return run({ ...job, settings: { ...settings, dryRun: true } }, signal);
+      return turns.run(accountId, () => perform({ ...job, settings: { ...settings, dryRun: true } }, signal));
     },
     close: async () => await pool?.destroy(),
   };

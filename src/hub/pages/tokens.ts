@@ -45,7 +45,7 @@ export function tokenPages(pages: Pages, context: HubContext): void {
     const refused = notAsAnother(visit, TITLE);
     if (refused !== null) return refused;
     const { user, accountId } = visit.session;
-    const owner = { userId: user.id, accountId, actor: actorIn(visit.session, visit.request) };
+    const owner = { user, accountId, actor: actorIn(visit.session, visit.request) };
     if (visit.text("end") !== "") {
       await endToken(context, owner, Number(visit.text("end")) || 0);
       return { leadTo: `${PATH}?done=ended` };

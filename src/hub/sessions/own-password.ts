@@ -8,8 +8,9 @@ import type { Steps } from "../store/database.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
 import { setPassword } from "../store/people/users.ts";
-import { endOpenedBy } from "../store/sessions/sessions.ts";
+import { endOpenedBy, isOpen } from "../store/sessions/sessions.ts";
 import type { UserRecord } from "../store/store.ts";
+import { ended, requireSame } from "../users/acting.ts";
 import { ownFact } from "./actor.ts";
 import type { BrowserSession } from "./sessions.ts";
 
@@ -54,7 +55,10 @@ export async function changeOwnPassword(
   const { user } = session;
   const passwordHash = await hashOf(context, session.accountId, password);
   const atMs = clock.now().epochMilliseconds;
-  await store.people.change(function* () {
+  await store.people.changeWith([user.id], function* (held) {
+    // The password may have been reset meanwhile, or the user deactivated.
+    requireSame(user, held.get(user.id));
+    if (!(yield* isOpen(session.id))) throw ended();
     yield* setPassword(user.id, passwordHash);
     yield* endOpenedBy(user.id, { except: session.id });
     yield* recordAboutPerson(user.id, ownFact(session, request, { action: "password.changed", atMs }));

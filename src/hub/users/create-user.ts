@@ -6,6 +6,7 @@ import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";
+import { actingOf } from "../invitations/actor.ts";
 import { temporaryPassword } from "../mail/link-secret.ts";
 import { NO_MAIL } from "../mail/mail.ts";
 import { temporaryPasswordMessage } from "../mail/messages.ts";
@@ -16,6 +17,7 @@ import { queueMail } from "../store/mail/mails.ts";
 import { requireFew } from "../store/owned.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
 import { createUser, type NewUser, putMembership } from "../store/people/users.ts";
+import { changeAs } from "./acting.ts";
 import { conflict, takenProblem } from "./edit.ts";
 import { actorOf, requireGivable } from "./member-change.ts";
 
@@ -69,7 +71,8 @@ export async function createMember(context: HubContext, request: FastifyRequest,
   const account = (await context.store.identity.account(accountId))?.name ?? String(accountId);
   const most = limitOf(context.options, accountId, "membership");
   const place = { accountId, roles, businessId, actor: actorOf(request), nowMs, most };
-  const id = await context.store.people.change(function* () {
+  const id = await changeAs(context, actingOf(request), "people", function* (now) {
+    requireGivable({ ...caller, user: now }, roles);
     const made = yield* addUserTo({ ...user, temporaryUntilMs, origin: "people" }, place);
     if (sent !== null && temporaryUntilMs !== null) {
       yield* requireMailRoom(context, accountId, sent, nowMs);

@@ -13,7 +13,7 @@ type UserState = (typeof USER_STATES)[number];
 export function removeMember(context: HubContext, request: FastifyRequest, id: number): Promise<void> {
   return changeMember(context, request, id, function* (change) {
     const { user, accountId } = change;
-    requireOtherManager(change);
+    yield* requireOtherManager(change);
     yield* removeMembership(user.id, accountId);
     yield* change.record("membership.removed");
     if (user.memberships.length === 1) yield* setState(user.id, "Inactive");
@@ -46,7 +46,7 @@ export function* changeState(change: MemberChange, wanted: UserState): Steps<voi
 
 function* deactivate(change: MemberChange): Steps<void> {
   requirePerson(change);
-  requireOtherManager(change);
+  yield* requireOtherManager(change);
   if (change.user.state === "Inactive") return;
   yield* setState(change.user.id, "Inactive");
   yield* change.recordPerson("user.deactivated");

@@ -72,7 +72,7 @@ export function* giveRoles(change: MemberChange, roles: UserFields["roles"]): St
     caller,
     next.filter((role) => !before.includes(role)),
   );
-  if (!next.includes("Manager") && !next.includes("Admin")) requireOtherManager(change);
+  if (!next.includes("Manager") && !next.includes("Admin")) yield* requireOtherManager(change);
   if (before.includes("Admin") && !held.includes("Admin") && !next.includes("Admin"))
     throw forbidden("the role Admin comes from another account, and is taken away there");
   if (next.includes("Admin") && !before.includes("Admin") && isPasswordForeign(user))

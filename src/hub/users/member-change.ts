@@ -8,12 +8,12 @@ import { actorIn, subjectOf } from "../sessions/actor.ts";
 import type { Steps } from "../store/database.ts";
 import { type Actor, recordAboutPerson, recordAudit } from "../store/people/audit.ts";
 import type { HeldMember } from "../store/people/members.ts";
-import type { UserRecord } from "../store/store.ts";
 import { notFound } from "../structure/pages.ts";
 import type { Principal } from "../token/guard.ts";
 import { hasRight, mayGive, mayManage, mayManagePerson, rolesIn } from "../token/rights.ts";
+import { lost, requireSame } from "./acting.ts";
 
-export interface MemberChange extends HeldMember {
+export interface MemberChange extends Omit<HeldMember, "caller"> {
   readonly caller: Principal;
   readonly accountId: number;
   readonly nowMs: number;
@@ -37,12 +37,11 @@ export async function changeMember<T>(
   const { accountId } = admitted;
   const actor = actorOf(request);
   const nowMs = clock.now().epochMilliseconds;
-  const result = await store.people.changeMember(accountId, userId, (held) => {
-    const caller = { ...admitted, user: currentUser(admitted, held) };
+  const place = { accountId, userId, callerId: admitted.user.id };
+  const result = await store.people.changeMember(place, (held) => {
     // The rights of this moment: another manager may have taken them away since the guard looked.
-    const user = held.members.find(({ id }) => id === caller.user.id) ?? caller.user;
-    if (user.state === "Inactive" || !hasRight(user, accountId, "people"))
-      throw forbidden("you may no longer change users of this account");
+    const user = requireSame(admitted.user, held.caller);
+    if (!hasRight(user, accountId, "people")) throw lost("people");
     if (!mayManage(user, accountId, held.user))
       throw forbidden(`the user ${held.user.username} has a higher role than you have in this account`);
     const about = (action: AuditAction, facts: Readonly<Record<string, unknown>> = {}) => ({
@@ -50,20 +49,13 @@ export async function changeMember<T>(
       subject: subjectOf(held.user),
     });
     return work({
-      ...{ ...held, caller: { ...caller, user }, accountId, nowMs },
+      ...{ ...held, caller: { ...admitted, user }, accountId, nowMs },
       record: (action, facts) => recordAudit(accountId, about(action, facts)),
       recordPerson: (action, facts) => recordAboutPerson(userId, about(action, facts)),
     });
   });
   if (result === "missing") throw notFound("user", String(userId));
   return result;
-}
-
-/** Another manager may have changed the roles of the caller since the request began. */
-function currentUser({ user, accountId }: Principal, { members }: HeldMember): UserRecord {
-  const member = members.find(({ id }) => id === user.id);
-  if (member?.state === "Inactive") throw forbidden("you were deactivated meanwhile");
-  return member ?? { ...user, memberships: user.memberships.filter((one) => one.accountId !== accountId) };
 }
 
 export function actorOf(request: FastifyRequest): Actor {
@@ -91,13 +83,11 @@ export function requireGivable({ user, accountId }: Principal, roles: readonly R
 }
 
 /** Throws a 409 where the last active Manager would lose that role by the own hand. */
-export function requireOtherManager({ caller, accountId, user, members }: MemberChange): void {
-  const manages = (one: UserRecord) => {
-    const roles = rolesIn(one, accountId);
-    return one.state === "Active" && (roles.includes("Manager") || roles.includes("Admin"));
-  };
-  if (caller.user.id !== user.id || !manages(user)) return;
-  if (members.some((one) => one.id !== user.id && manages(one))) return;
+export function* requireOtherManager({ caller, accountId, user, hasOtherManager }: MemberChange): Steps<void> {
+  const roles = rolesIn(user, accountId);
+  const manages = user.state === "Active" && (roles.includes("Manager") || roles.includes("Admin"));
+  if (caller.user.id !== user.id || !manages) return;
+  if (yield* hasOtherManager()) return;
   const why = "you are the last active Manager of this account: make another user Manager first";
   throw new HttpProblem(409, "conflict", why);
 }

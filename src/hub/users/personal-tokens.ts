@@ -6,10 +6,12 @@ import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
+import { actingOf } from "../invitations/actor.ts";
 import type { ApiTokenRecord } from "../store/people/api-tokens.ts";
 import { notFound, pathId, type WithId } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";
-import { actorOf, forbidden } from "./member-change.ts";
+
+import { forbidden } from "./member-change.ts";
 import { endToken, makeToken } from "./token-changes.ts";
 
 const DAY_MS = 86_400_000;
@@ -45,7 +47,7 @@ export function personalTokenRoutes(app: FastifyInstance, context: HubContext): 
   });
   app.delete<WithId>("/user/tokens/:id", OPTIONS.remove, async (request, reply) => {
     const id = pathId(request.params.id);
-    if (!(await endToken(context, ownerOf(request), id))) throw notFound("personal token", String(id));
+    if (!(await endToken(context, actingOf(request), id))) throw notFound("personal token", String(id));
     return reply.code(204).send();
   });
 }
@@ -59,13 +61,8 @@ async function create(context: HubContext, request: FastifyRequest) {
   const beyond = scopes.filter((scope) => own?.includes(scope) === false);
   if (beyond.length > 0) throw forbidden(`your own token lacks the scope ${beyond.join(" and ")}`);
   const token = { name: body.name, scopes, lifetimeMs: body.days * DAY_MS };
-  const { value, record } = await makeToken(context, ownerOf(request), token);
+  const { value, record } = await makeToken(context, actingOf(request), token);
   return { ...shownToken(record), token: value };
-}
-
-function ownerOf(request: FastifyRequest) {
-  const { user, accountId } = callerOf(request);
-  return { userId: user.id, accountId, actor: actorOf(request) };
 }
 
 function shownToken({ id, name, scopes, createdMs, expiresMs, lastUsedMs }: ApiTokenRecord): PersonalToken {

@@ -4,7 +4,6 @@ import { foldedText } from "../filter-sql.ts";
 import type { Listing, Page } from "../store.ts";
 import { Where } from "../where.ts";
 import { USER_ORDER, USER_ROWS, type UserRecord, usersOf } from "./records.ts";
-import { userToChange } from "./users.ts";
 
 /** Fields combine with AND; absent ones do not filter. Names and addresses are found in any case. */
 export interface MembersFilter {
@@ -48,34 +47,51 @@ export function listMembers(
   });
 }
 
-/**
- * For use inside a write: all members of the account, or those who manage it and the one of the id. No other
- * transaction changes them until this one ends.
- */
-export function* heldMembers(
-  { forUpdate }: StoreDialect,
-  accountId: number,
-  among: "all" | { readonly managersAnd: number } = "all",
-): Steps<readonly UserRecord[]> {
-  const isManager = ["Manager", "Admin"].map((role) => `CAST(roles AS TEXT) LIKE '%"${role}"%'`).join(" OR ");
-  const where = among === "all" ? "account_id = ?" : `account_id = ? AND (user_id = ? OR ${isManager})`;
-  const held = `SELECT user_id FROM membership WHERE ${where}`;
-  const values = among === "all" ? [accountId] : [accountId, among.managersAnd];
-  yield* rows(`${held} ORDER BY user_id${forUpdate("membership")}`, ...values);
-  return usersOf(yield* rows(`${USER_ROWS} WHERE hub_user.id IN (${held}) ${USER_ORDER}`, ...values));
+/** For use inside a write: all members of the account, which no other transaction changes until this one ends. */
+export function* heldMembers({ forUpdate }: StoreDialect, accountId: number): Steps<readonly UserRecord[]> {
+  const sql = `SELECT user_id FROM membership WHERE account_id = ? ORDER BY user_id${forUpdate("membership")}`;
+  yield* rows(sql, accountId);
+  const members = "hub_user.id IN (SELECT user_id FROM membership WHERE account_id = ?)";
+  return usersOf(yield* rows(`${USER_ROWS} WHERE ${members} ${USER_ORDER}`, accountId));
 }
 
-/** A member and those who manage the account, at the begin of a change. */
+/** A member and the one who changes it, as they are at the begin of the transaction and until it ends. */
 export interface HeldMember {
   readonly user: UserRecord;
-  /** Managers and Admins, with the user. */
-  readonly members: readonly UserRecord[];
+  readonly caller: UserRecord;
+  /** Whether a user other than the member is an active Manager or Admin of the account, also until it ends. */
+  hasOtherManager(): Steps<boolean>;
 }
 
 /** For use inside a write. Null: the account has no such user. */
-export function* memberToChange(dialect: StoreDialect, accountId: number, userId: number): Steps<HeldMember | null> {
-  const members = yield* heldMembers(dialect, accountId, { managersAnd: userId });
-  if (!members.some(({ id }) => id === userId)) return null;
-  const user = yield* userToChange(userId, dialect.forUpdate);
-  return user === null ? null : { user, members };
+export function* memberToChange(
+  dialect: StoreDialect,
+  accountId: number,
+  userId: number,
+  callerId: number,
+): Steps<HeldMember | null> {
+  const held = yield* usersToChange(dialect, [userId, callerId]);
+  const user = held.get(userId);
+  const caller = held.get(callerId);
+  if (user?.memberships.some((one) => one.accountId === accountId) !== true || caller === undefined) return null;
+  const hasOtherManager = function* (): Steps<boolean> {
+    // Two who leave at one moment do so one after the other.
+    const lock = dialect.forUpdate("structure_change");
+    yield* rows(`SELECT account_id FROM structure_change WHERE account_id = ?${lock}`, accountId);
+    const isManager = ["Manager", "Admin"].map((role) => `CAST(roles AS TEXT) LIKE '%"${role}"%'`).join(" OR ");
+    const sql = `SELECT 1 FROM membership JOIN hub_user ON hub_user.id = membership.user_id
+      WHERE account_id = ? AND user_id <> ? AND state = 'Active' AND (${isManager}) LIMIT 1`;
+    return (yield* rows(sql, accountId, userId)).length > 0;
+  };
+  return { user, caller, hasOtherManager };
+}
+
+/** For use inside a write: these users, whom no other transaction changes until this one ends. */
+export function* usersToChange(
+  { forUpdate, among }: StoreDialect,
+  ids: readonly number[],
+): Steps<ReadonlyMap<number, UserRecord>> {
+  yield* rows(`SELECT id FROM hub_user WHERE ${among("id")} ORDER BY id${forUpdate("hub_user")}`, ids);
+  const found = usersOf(yield* rows(`${USER_ROWS} WHERE ${among("hub_user.id")} ${USER_ORDER}`, ids));
+  return new Map(found.map((one) => [one.id, one]));
 }

@@ -5,7 +5,7 @@ import type { Listing, Page } from "../store.ts";
 import { type ApiTokenRecord, apiTokenByHash, apiTokensOf, touchApiToken } from "./api-tokens.ts";
 import { type AuditFilter, type AuditRecord, listAudit } from "./audit.ts";
 import { type ClaimRecord, claimsOf } from "./claims.ts";
-import { type HeldMember, listMembers, type MembersFilter, memberToChange } from "./members.ts";
+import { type HeldMember, listMembers, type MembersFilter, memberToChange, usersToChange } from "./members.ts";
 import type { UserRecord } from "./records.ts";
 import { applySeed, deactivateOthers, seedPassword, type TakenSeed, takenSeed, type UserSeed } from "./seed.ts";
 import { type Taken, takenBy, touchAccount, type UserChange, userByEmail, userById, userByName } from "./users.ts";
@@ -24,7 +24,12 @@ export interface PeopleStore {
   /** Users of the account, ordered by id. */
   members(accountId: number, filter: MembersFilter, page: Page): Promise<Listing<UserRecord>>;
   /** One transaction about a user of the account; `missing`: the account has no such user. */
-  changeMember<T>(accountId: number, userId: number, work: (held: HeldMember) => Steps<T>): Promise<T | "missing">;
+  changeMember<T>(
+    place: { readonly accountId: number; readonly userId: number; readonly callerId: number },
+    work: (held: HeldMember) => Steps<T>,
+  ): Promise<T | "missing">;
+  /** As `change`, with these users as they are at its begin and until it ends. */
+  changeWith<T>(userIds: readonly number[], work: (held: ReadonlyMap<number, UserRecord>) => Steps<T>): Promise<T>;
   /** Of these users in the account, by user and type. */
   claims(accountId: number, userIds: readonly number[]): Promise<readonly ClaimRecord[]>;
   /** Of a user in an account, the newest first. */
@@ -67,10 +72,14 @@ export function createPeopleStore(database: Database): PeopleStore {
     taken: (names) => ask(() => takenBy(names, null)),
     touchAccount: (userId, accountId) => database.write(() => touchAccount(userId, accountId)),
     members: (accountId, filter, page) => listMembers(database, accountId, filter, page),
-    changeMember: <T>(accountId: number, userId: number, work: (held: HeldMember) => Steps<T>) =>
-      write(function* (): Steps<T | "missing"> {
-        const held = yield* memberToChange(dialect, accountId, userId);
-        return held === null ? "missing" : yield* work(held);
+    changeMember: ({ accountId, userId, callerId }, work) =>
+      write(function* () {
+        const held = yield* memberToChange(dialect, accountId, userId, callerId);
+        return held === null ? ("missing" as const) : yield* work(held);
+      }),
+    changeWith: (userIds, work) =>
+      write(function* () {
+        return yield* work(yield* usersToChange(dialect, userIds));
       }),
     claims: (accountId, userIds) => ask(() => claimsOf(dialect, accountId, userIds)),
     apiTokens: (userId, accountId) => ask(() => apiTokensOf(userId, accountId)),

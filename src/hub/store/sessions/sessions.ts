@@ -114,6 +114,11 @@ function* endBeyond(userId: number, except: number): Steps<void> {
   yield* change(`DELETE FROM session WHERE id IN (${sql})`, userId, except, ENDED_MAX, OPENED_MAX - 1);
 }
 
+/** For use inside a write. */
+export function* isOpen(id: number): Steps<boolean> {
+  return (yield* row("SELECT 1 FROM session WHERE id = ?", id)) !== undefined;
+}
+
 /** For use inside a write. Returns how many ended. */
 export function* endOpenedBy(
   userId: number,
