@@ -1,4 +1,7 @@
-/** Files of master data are compared outside of the write, and again where others changed what they found. */
+/**
+ * Files of master data are compared outside of writes, and again where others changed what they found; many entities
+ * are created in slices.
+ */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -18,7 +21,7 @@ import type { RowResult } from "../../src/wire/index.ts";
 import { rawOptions, temporaryDirectory } from "./fixture.ts";
 
 const SITE = { typeId: 3, timeZoneId: "UTC" };
-const LIMITS = { site: 100, source: 100, variable: 100, membership: 100 };
+const LIMITS = { site: 9_999, source: 9_999, variable: 9_999, membership: 9_999 };
 const SENDER = { id: 1, username: "manager", memberships: [{ accountId: 1, roles: ["Admin"], businessId: null }] };
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -48,14 +51,25 @@ afterAll(async () => {
 });
 
 let runs = 0;
-/** `meanwhile`: what happens after each comparison, before the file is applied. */
-async function applied(content: string, meanwhile: (time: number) => Promise<unknown>) {
+/** `meanwhile`: what happens after each comparison, before the file is applied; `wrote`: after each of its writes. */
+async function applied(
+  content: string,
+  meanwhile: (time: number) => Promise<unknown>,
+  wrote: (time: number) => unknown = () => undefined,
+) {
   runs += 1;
   const path = join(directory.path, `${runs}.csv`);
   await writeFile(path, content);
   let times = 0;
+  let writes = 0;
   const looking: Database = {
     ...database,
+    async write(work) {
+      const result = await database.write(work);
+      writes += 1;
+      await wrote(writes);
+      return result;
+    },
     async snapshot(work) {
       const found = await database.snapshot(work);
       times += 1;
@@ -137,4 +151,67 @@ test("a dry run reads users without holding them", async () => {
   const facts = { ...job, sender: SENDER as never, limits: LIMITS as never };
   const report = await processMasterData(facts, createMasterDataStore(database), new AbortController().signal);
   expect(report).toMatchObject({ applied: false, rows: { created: 1 } });
+});
+
+const never = async () => undefined;
+/** A site, and a source with a variable for each number. */
+const chains = (site: string, count: number) =>
+  CHAIN + Array.from({ length: count }, (_, at) => `${site};School;UTC;${site}-${at};kWh;kWh;\n`).join("");
+
+async function sourcesOf(site: string): Promise<readonly number[]> {
+  const { rows } = await store.structure.sources(1, {}, { offset: 0, limit: null });
+  return rows.filter(({ siteName }) => siteName === site).map(({ id }) => id);
+}
+
+test("many entities are created in slices: a write of another account waits for two", async () => {
+  let now = 0;
+  let other: Promise<number> | undefined;
+  let own: Promise<number> | undefined;
+  const { times, results } = await applied(chains("Many", 1_000), never, (time) => {
+    now = time;
+    if (time !== 2) return;
+    other = store.structure.createSite(2, { name: "Other", ...SITE }).then(() => now);
+    own = store.structure.createSite(1, { name: "Own", ...SITE }).then(() => now);
+  });
+  // The begin, a slice of sites, four of sources and four of variables, the end.
+  expect([times, now, results.every((result) => result === "created")]).toEqual([1, 11, true]);
+  expect(await other).toBeLessThanOrEqual(4);
+  expect(await own).toBe(11);
+  expect(await sourcesOf("Many")).toHaveLength(1_000);
+  const again = await applied(chains("Many", 1_000), never);
+  expect(again.report.rows).toEqual({ created: 0, changed: 0, unchanged: 1_000, refused: 0 });
+});
+
+test("slices are undone where a user of the file was made meanwhile, and the file is compared again", async () => {
+  const facts = { username: "carl", email: null, firstName: null, lastName: null, state: "Invited" } as const;
+  const rows = chains("Undone", 400).replaceAll("\n", ";;\n").replace(";;\n", ";user_name;user_roles\n");
+  const { times, report } = await applied(`${rows};;;;;;;carl;User\n`, never, async (time) => {
+    if (time === 2) await store.people.change(() => createUser({ ...facts, passwordHash: null, origin: "people" }));
+  });
+  expect([times, report.applied, report.rows]).toMatchObject([2, false, { created: 400, refused: 1 }]);
+  expect(await sourcesOf("Undone")).toEqual([]);
+  expect((await store.structure.sites(1, {}, { offset: 0, limit: null })).rows.map(({ name }) => name)).not.toContain(
+    "Undone",
+  );
+});
+
+test("a hub that starts removes what an unfinished file has created, but no variable that got points", async () => {
+  const content = chains("Ended", 700);
+  const ending = applied(content, never, (time) => {
+    if (time === 7) database = { ...database, write: () => Promise.reject(new Error("the hub has ended")) };
+  });
+  const living = database;
+  await expect(ending).rejects.toThrow("the hub has ended");
+  database = living;
+  const left = await sourcesOf("Ended");
+  expect(left.length).toBeGreaterThan(300);
+  const { rows } = await store.structure.variables(1, { sourceIds: left }, { offset: 0, limit: null });
+  await living.run("INSERT INTO point (variable_id, at_ms, value) VALUES (?, 0, 1)", rows[0]?.id ?? 0);
+  // A thread may still work on it.
+  await store.reports.undoCreations(false);
+  expect(await sourcesOf("Ended")).toEqual(left);
+  await store.reports.undoCreations(true);
+  expect(await sourcesOf("Ended")).toEqual([rows[0]?.sourceId]);
+  const { report } = await applied(content, never);
+  expect(report.rows).toEqual({ created: 699, changed: 0, unchanged: 1, refused: 0 });
 });

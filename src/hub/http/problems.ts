@@ -78,8 +78,8 @@ export function unfit(input: unknown): string | null {
 
 /** The answer names nothing of the hub's own surroundings: its log does. */
 const HELD =
-  "a form of this account is changed with all its values, or its structure changes all the time, and nothing was " +
-  "changed here: send the request again in a minute (GET /form shows the form once it is changed)";
+  "a form or a file of master data changes much of this account, or its structure changes all the time, and nothing " +
+  "was changed here: send the request again in a minute";
 const AGAIN = "something that the hub needs does not answer; send the request again later";
 const AGAIN_SEC = 10;
 /** Addresses of the push interface, without its own beginning. */

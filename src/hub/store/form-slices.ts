@@ -122,7 +122,9 @@ export async function continueForms(
   const found = await database.ask(() => rows("SELECT account_id, held FROM structure_change WHERE held IS NOT NULL"));
   for (const one of found) {
     const accountId = Number(one["account_id"]);
-    if (!isOurs(accountId)) await continueForm(database, accountId, JSON.parse(String(one["held"])), fit, signal);
+    const held = JSON.parse(String(one["held"]));
+    // Others are creations (`structure-hold.ts`).
+    if ("place" in held && !isOurs(accountId)) await continueForm(database, accountId, held, fit, signal);
   }
 }
 

@@ -81,7 +81,7 @@ interface FormsFilter {
   readonly entityTypes?: readonly FormEntity[] | undefined;
 }
 
-/** Changes of many values go in slices, and throw `StructureHeld` where such a change of the account takes too long. */
+/** Changes of many values go in slices; all throw `StructureHeld` where the account is held for too long. */
 export interface FormStore {
   /** `taken`: the account has a form of this name for the entity, in whatever case. */
   create(accountId: number, form: NewForm, fit: FormFit): Promise<StoredForm | "taken">;

@@ -10,8 +10,22 @@ import { type FoundForms, findForms } from "./form-values.ts";
 import { countOf } from "./owned.ts";
 import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
 import type { StoredSite, StoredSource, StoredVariable, StructureEntity } from "./store.ts";
-import { changesOf, StructureHeld, writeStructure } from "./structure-hold.ts";
-import { type CreatedIds, changeStructure, type StructurePlan } from "./structure-plan.ts";
+import {
+  changesOf,
+  createInSlices,
+  createsAny,
+  createsMany,
+  StructureHeld,
+  undoCreations,
+  writeStructure,
+} from "./structure-hold.ts";
+import {
+  type CreatedIds,
+  type CreatedStructure,
+  changeExisting,
+  createAll,
+  type StructurePlan,
+} from "./structure-plan.ts";
 import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
 
 /** Names and ids that a file uses, which the account may have. */
@@ -88,6 +102,8 @@ export interface OpenMasterData extends MasterDataStore {
 }
 
 export interface MasterDataReports {
+  /** Removes what files have created that are not finished. `isAll`: also what threads may still work on. */
+  undoCreations(isAll: boolean): Promise<void>;
   /** Names of the files of a stored file that have a report: one, or those in a container. */
   files(accountId: number, fileId: number): Promise<readonly string[]>;
   /** The newest report of the file; null without one. */
@@ -146,23 +162,54 @@ function write(
 ): Promise<KeptReport | null> {
   const { dialect } = database;
   const { plan, people } = judgement;
-  const written = function* (created: CreatedIds | null): Steps<KeptReport> {
+  const kept = (created: CreatedIds | null): Kept => {
     const report = reportFrom(judgement, key, atMs, created);
-    yield* keepReport(accountId, key, report);
+    return { report, parts: partsOfRows(report.items) };
+  };
+  const written = function* ({ report, parts }: Kept): Steps<KeptReport> {
+    yield* keepReport(accountId, key, report, parts);
     yield* reportEvent(accountId, key, report);
     return report;
   };
-  if (plan === null)
+  if (plan === null) {
+    const early = kept(null);
     return database.write(function* () {
-      return (yield* reportOfRun(accountId, key)) ?? (yield* written(null));
+      return (yield* reportOfRun(accountId, key)) ?? (yield* written(early));
     });
+  }
+  // A long report is made before the write that ends all, unless new users get their ids in that.
+  const finish = (created: CreatedStructure) => {
+    const early = people.users.length === 0 ? kept({ ...created, users: [] }) : null;
+    return function* (): Steps<KeptReport> {
+      yield* changeExisting(dialect, accountId, plan, created);
+      const users = yield* changeMembers(accountId, people);
+      return yield* written(early ?? kept({ ...created, users }));
+    };
+  };
+  const isFit = () => isCurrent(dialect, accountId, keys, compared, plan);
+  const begin = function* () {
+    return (yield* changesOf(accountId)) === compared.changes + 1 && (yield* isFit());
+  };
+  if (createsMany(plan))
+    return createInSlices(database, accountId, plan, {
+      begin,
+      finish(created) {
+        const last = finish(created);
+        return function* () {
+          return (yield* isFit()) ? yield* last() : null;
+        };
+      },
+    });
+  const finishAlone = createsAny(plan) ? null : finish({ sites: [], sources: [], variables: [] });
   return writeStructure(database, accountId, function* () {
-    const before = yield* reportOfRun(accountId, key);
-    if (before !== null) return before;
-    if (!(yield* isCurrent(dialect, accountId, keys, compared, plan))) return null;
-    const structure = yield* changeStructure(dialect, accountId, plan);
-    return yield* written({ ...structure, users: yield* changeMembers(accountId, people) });
+    if (!(yield* begin())) return null;
+    return yield* (finishAlone ?? finish(yield* createAll(accountId, plan)))();
   });
+}
+
+interface Kept {
+  readonly report: KeptReport;
+  readonly parts: readonly string[];
 }
 
 /** For use inside the write. Users and points change without a change of the structure. */
@@ -170,10 +217,9 @@ function* isCurrent(
   dialect: StoreDialect,
   accountId: number,
   keys: StructureKeys,
-  { changes, found }: Compared,
+  { found }: Pick<Compared, "found">,
   { changedVariables }: StructurePlan,
 ): Steps<boolean> {
-  if ((yield* changesOf(accountId)) !== changes + 1) return false;
   if (!isDeepStrictEqual(yield* findUsers(dialect, accountId, keys.users), found.users)) return false;
   const ids = changedVariables.map(({ id }) => id);
   const holding = yield* withPoints(dialect, ids);
@@ -259,7 +305,12 @@ function* withPoints({ among }: StoreDialect, ids: readonly number[]): Steps<Rea
   return new Set(found.map((one) => Number(one["id"])));
 }
 
-function* keepReport(accountId: number, { fileId, fileName, run }: ReportKey, report: KeptReport): Steps<void> {
+function* keepReport(
+  accountId: number,
+  { fileId, fileName, run }: ReportKey,
+  report: KeptReport,
+  parts: readonly string[],
+): Steps<void> {
   const { created, changed, unchanged, refused } = report.rows;
   // A file that was removed meanwhile has no report.
   const added = yield* row(
@@ -272,7 +323,7 @@ function* keepReport(accountId: number, { fileId, fileName, run }: ReportKey, re
     ...[created, changed, unchanged, refused, fileId, accountId],
   );
   if (added === undefined) return;
-  for (const [part, items] of partsOfRows(report.items).entries()) {
+  for (const [part, items] of parts.entries()) {
     const sql = "INSERT INTO master_data_report_part (report_id, part, items) VALUES (?, ?, ?)";
     yield* change(sql, Number(added["id"]), part, items);
   }
@@ -316,6 +367,7 @@ function reportOf(one: Row): ReportHeader {
 
 export function createMasterDataReports(database: Database): MasterDataReports {
   return {
+    undoCreations: (isAll) => undoCreations(database, isAll),
     files: (accountId, fileId) =>
       database.ask(function* () {
         const sql = "SELECT DISTINCT file_name FROM master_data_report WHERE account_id = ? AND file_id = ?";

@@ -40,27 +40,61 @@ type Columns = Readonly<Record<string, SqlValue | undefined>>;
 /** SQLite takes 32,766 values in a statement. */
 const VALUES_MAX = 20_000;
 
-export function* changeStructure(
+export type CreatedStructure = Omit<CreatedIds, "users">;
+
+/** All that a plan creates. */
+export function* createAll(accountId: number, plan: StructurePlan): Steps<CreatedStructure> {
+  const created: Record<keyof CreatedStructure, readonly number[]> = { sites: [], sources: [], variables: [] };
+  for (const list of ["sites", "sources", "variables"] as const)
+    created[list] = yield* createSome(accountId, plan, list, 0, plan[list].length, created);
+  return created;
+}
+
+const idOf = (ref: Ref, created: readonly number[]) => ("id" in ref ? ref.id : (created[ref.created] ?? 0));
+
+/** Creates a part of a list; returns the ids. `created`: those in which they are. */
+export function* createSome(
+  accountId: number,
+  plan: StructurePlan,
+  list: keyof CreatedStructure,
+  from: number,
+  to: number,
+  created: CreatedStructure,
+): Steps<readonly number[]> {
+  const own = (body: Columns) => ({ account_id: accountId, ...body });
+  if (list === "variables") {
+    const some = plan.variables.slice(from, to);
+    const inSource = (source: Ref) => ({ sourceId: idOf(source, created.sources) });
+    return yield* insertAll(
+      "variable",
+      some.map(({ body, source }) => own(variableColumns({ ...body, ...inSource(source) }))),
+    );
+  }
+  const sites = list === "sites" ? plan.sites.slice(from, to) : [];
+  const sources = list === "sources" ? plan.sources.slice(from, to) : [];
+  const inSite = (site: Ref) => ({ siteId: idOf(site, created.sites) });
+  const ids = [
+    ...(yield* insertAll(
+      "site",
+      sites.map(({ body }) => own(siteColumns(body))),
+    )),
+    ...(yield* insertAll(
+      "source",
+      sources.map(({ body, site }) => own(sourceColumns({ ...body, ...inSite(site) }))),
+    )),
+  ];
+  for (const [at, { values }] of [...sites, ...sources].entries())
+    yield* putSlices(accountId, list === "sites" ? "site" : "source", ids[at] ?? 0, values);
+  return ids;
+}
+
+/** The rest of a plan whose new entities are there. */
+export function* changeExisting(
   dialect: StoreDialect,
   accountId: number,
   plan: StructurePlan,
-): Steps<Omit<CreatedIds, "users">> {
-  const account = { account_id: accountId };
-  const own = (body: Columns) => ({ ...account, ...body });
-  const sites = yield* insertAll(
-    "site",
-    plan.sites.map(({ body }) => own(siteColumns(body))),
-  );
-  const siteId = (ref: Ref) => ("id" in ref ? ref.id : (sites[ref.created] ?? 0));
-  const sources = yield* insertAll(
-    "source",
-    plan.sources.map(({ body, site }) => own(sourceColumns({ ...body, siteId: siteId(site) }))),
-  );
-  const sourceId = (ref: Ref) => ("id" in ref ? ref.id : (sources[ref.created] ?? 0));
-  const variables = yield* insertAll(
-    "variable",
-    plan.variables.map(({ body, source }) => own(variableColumns({ ...body, sourceId: sourceId(source) }))),
-  );
+  created: CreatedStructure,
+): Steps<void> {
   const idsOf = (changed: readonly { readonly id: number }[]) => changed.map(({ id }) => id);
   const zones = new Map([
     ...(yield* zonesOf(dialect, accountId, "site", idsOf(plan.changedSites))),
@@ -68,16 +102,13 @@ export function* changeStructure(
   ]);
   for (const { id, body } of plan.changedSites) yield* update("site", id, siteColumns(body));
   for (const { id, body, site } of plan.changedSources)
-    yield* update("source", id, sourceColumns({ ...body, siteId: siteId(site) }));
+    yield* update("source", id, sourceColumns({ ...body, siteId: idOf(site, created.sites) }));
   const put = (entity: ValuesEntity, id: number, values: ValuePlan) => putSlices(accountId, entity, id, values);
-  for (const [at, { values }] of plan.sites.entries()) yield* put("site", sites[at] ?? 0, values);
-  for (const [at, { values }] of plan.sources.entries()) yield* put("source", sources[at] ?? 0, values);
   for (const { id, values } of plan.changedSites) yield* put("site", id, values);
   for (const { id, values } of plan.changedSources) yield* put("source", id, values);
   for (const { id, body } of plan.changedVariables) yield* update("variable", id, variableColumns(body));
   yield* markRezoned(dialect, accountId, zones);
   yield* markChanged(dialect, accountId, plan);
-  return { sites, sources, variables };
 }
 
 /** Formulas may read what was changed: values of forms, and variables whose unit is another one. */
