@@ -25,7 +25,7 @@ interface DeliveryParts {
 
 /** For one mail, whatever the server does. */
 const SEND_MS = 45_000;
-/** Then the server has a rest. */
+/** Of one account; then its mails have a rest, and those of the others are tried. */
 const REFUSED_MAX = 10;
 /** A mail that a hub took and did not finish, since it was killed, is taken again after this time. */
 const LEASE_MS = 60_000;
@@ -37,8 +37,10 @@ const KEEP_MS = 30 * 86_400_000;
 export function startDelivery({ mails, carrier, options, log, clock }: DeliveryParts): MailDelivery {
   const closing = new AbortController();
   const nap = createNap(clock, closing.signal);
-  /** Failures since the server last took a mail, mails that it refused since, each for itself, and the last account. */
-  const since = { failures: 0, refused: 0, account: 0 };
+  /** Failures since the server last took a mail, and the last account. */
+  const since = { failures: 0, account: 0 };
+  /** Mails of each account that the server refused, each for itself, since it last took one of the account. */
+  const refused = new Map<number, number>();
   const nowMs = () => clock.now().epochMilliseconds;
   const purge = purgeOf(mails, clock);
   const waitAfter = (attempts: number) => growingWait(options, attempts);
@@ -71,7 +73,8 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
     try {
       const file = await carrier.carry(mail, AbortSignal.any([AbortSignal.timeout(SEND_MS), closing.signal]));
       await mails.sent(mail.id, nowMs());
-      Object.assign(since, { failures: 0, refused: 0 });
+      since.failures = 0;
+      refused.delete(mail.accountId ?? 0);
       if (file === null) log.info(facts, "a mail was sent");
       else log.warn({ ...facts, file }, "a mail was written to the outbox folder, since `mail.smtp` is not set");
     } catch (thrown) {
@@ -88,11 +91,16 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
     }
     log.warn(facts, "a mail could not be sent; it is tried again");
     await mails.failed(mail.id, words, nowMs() + waitAfter(mail.attempts));
-    since.refused += 1;
-    if (isOfOneMail && since.refused % REFUSED_MAX !== 0) return;
+    if (isOfOneMail) return await refuse(mail.accountId ?? 0);
     // The other mails would fail alike.
     await clock.sleep(waitAfter(since.failures), closing.signal);
     since.failures += 1;
+  };
+
+  const refuse = async (account: number): Promise<void> => {
+    const count = (refused.get(account) ?? 0) + 1;
+    refused.set(account, count);
+    if (count % REFUSED_MAX === 0) await mails.postpone(account, nowMs() + waitAfter(count / REFUSED_MAX - 1));
   };
 
   const running = run();

@@ -181,6 +181,25 @@ test("a recipient whom the server puts off holds no other mail back", async () =
   expect([asked, await own.isDone()]).toEqual([1, false]);
 });
 
+test("a mail that comes after many that a server put off is sent, while these have a rest", async () => {
+  let asked = 0;
+  server = await MailServer.start({
+    onRcptTo({ address }, _session, done) {
+      if (!address.startsWith("busy")) return done();
+      asked += 1;
+      done(Object.assign(new Error("mailbox busy"), { responseCode: 450 }));
+    },
+  });
+  const options = smtp(server.port);
+  const own = await start({ ...options, mail: { ...options.mail, backoff: "1h", backoffMax: "1h" } });
+  for (let nth = 0; nth < 30; nth += 1) await own.queue({ to: `busy-${nth}@example.com` });
+  await expect.poll(() => asked).toBe(10);
+  await own.queue();
+  await expect.poll(() => server?.mails.length).toBe(1);
+  // The others have their rest.
+  expect(asked).toBe(10);
+});
+
 test("mails of accounts are taken by turns, however many one account has", async () => {
   const { path: directory, remove } = await temporaryDirectory();
   const options = hubOptions.parse(rawOptions(directory));

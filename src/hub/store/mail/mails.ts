@@ -57,6 +57,8 @@ export interface MailStore {
   sent(id: number, nowMs: number): Promise<void>;
   /** It is tried again at `nextMs`; `failure` is for people. */
   failed(id: number, failure: string, nextMs: number): Promise<void>;
+  /** No mail of the account (0: of none) is tried before. */
+  postpone(account: number, untilMs: number): Promise<void>;
   /** It is not tried again. */
   givenUp(id: number, failure: string, nowMs: number): Promise<void>;
   /** The attempt does not count. */
@@ -127,6 +129,11 @@ export function createMailStore(database: Database): MailStore {
     async failed(id, failure, nextMs) {
       const sql = "UPDATE mail SET failure = ?, next_ms = ? WHERE id = ? AND state = 'waiting'";
       await database.run(sql, failure, nextMs, id);
+    },
+    async postpone(account, untilMs) {
+      const sql = `UPDATE mail SET next_ms = ?
+        WHERE state = 'waiting' AND next_ms < ? AND coalesce(account_id, 0) = ?`;
+      await database.run(sql, untilMs, untilMs, account);
     },
     async givenUp(id, failure, nowMs) {
       await database.run(FINISH, "failed", failure, nowMs, id);
