@@ -200,3 +200,17 @@ test("no cache keeps an answer with a secret", async () => {
     expect(headers.get("cache-control")).toBe("no-store");
   }
 });
+
+test("a deactivated user with the address of another person keeps that person out of no other account", async () => {
+  const email = "vic@example.com";
+  const { id } = await hub.post("/account/users", { username: "stray", email, password: TRAP, roles: ["User"] }, BOSS);
+  expect((await hub.call("POST", `/account/users/${id}/deactivate`, BOSS)).status).toBe(200);
+  await hub.post("/account/invitations", { email, roles: ["User"] }, OTHER);
+  const link = await box.linkTo(email, "/invitation");
+  const browser = openBrowser(hub);
+  await browser.open(pathOf(link));
+  const { html } = await browser.send("/invitation", { token: tokenOf(link), username: "vic" });
+  expect(html).toContain("A temporary password is on its way");
+  expect(await people().userByEmail(email)).toMatchObject({ username: "vic", memberships: [{ accountId: 2 }] });
+  expect(await people().userById(id)).toMatchObject({ state: "Inactive", email: null });
+});

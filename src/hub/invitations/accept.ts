@@ -18,12 +18,13 @@ import {
   endIdentities,
   endOpenings,
   isPasswordForeign,
+  isStray,
   putMembership,
+  reachedBy,
   setProven,
   setState,
   setTemporaryPassword,
   takenBy,
-  userByEmail,
   userById,
 } from "../store/people/users.ts";
 import type { UserRecord } from "../store/store.ts";
@@ -69,10 +70,11 @@ export async function invitationOfLink(
   const id = token === "" ? null : await store.links.find("invitation", hashOfToken(token), nowMs);
   const invitation = id === null ? null : await store.invitations.byId(id, nowMs);
   if (invitation?.state !== "Open") return null;
-  const [account, known] = await Promise.all([
+  const [account, holder] = await Promise.all([
     store.identity.account(invitation.accountId),
     store.people.userByEmail(invitation.email),
   ]);
+  const known = holder !== null && isStray(holder) ? null : holder;
   const name = account?.name ?? String(invitation.accountId);
   return { invitation, account: name, known, getsPassword: getsPassword(known) };
 }
@@ -114,7 +116,7 @@ function* acceptSteps(work: Work, id: number): Steps<Accepted> {
   const mayStillGive =
     inviter !== null && inviter.state !== "Inactive" && mayGive(inviter, accountId, rolesNamed(roles));
   if (!mayStillGive) return { kind: "void", account };
-  const known = yield* userByEmail(email);
+  const known = yield* reachedBy(email);
   const isMember = known !== null && !hasLeft(known);
   if (isMember && known.state === "Inactive") return { kind: "inactive" };
   if (isMember && known.id !== acceptance.signedInId) return { kind: "sign-in" };

@@ -18,7 +18,7 @@ import { queueMail } from "../store/mail/mails.ts";
 import { recordAudit } from "../store/people/audit.ts";
 import { userByEmail } from "../store/people/users.ts";
 import { notFound } from "../structure/pages.ts";
-import { changeAs } from "../users/acting.ts";
+import { changeAs } from "../users/caller.ts";
 import { type Acting, assertMayGive } from "./actor.ts";
 
 /** Open at one time in an account. */

@@ -9,7 +9,7 @@ import { hasIdentity, setProven } from "../store/people/users.ts";
 import type { UserRecord } from "../store/store.ts";
 import { notFound } from "../structure/pages.ts";
 import { hasRight, mayManage, mayManagePerson } from "../token/rights.ts";
-import { changeAs, lost, requireSame } from "../users/acting.ts";
+import { changeAs, lost, requireSame } from "../users/caller.ts";
 import type { Acting } from "./actor.ts";
 
 export interface MadeLink {

@@ -39,11 +39,10 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
   const nap = createNap(clock, closing.signal);
   /** Failures since the server last took a mail, and the last account. */
   const since = { failures: 0, account: 0 };
-  /** Mails of each account that the server refused, each for itself, since it last took one of the account. */
-  const refused = new Map<number, number>();
   const nowMs = () => clock.now().epochMilliseconds;
   const purge = purgeOf(mails, clock);
   const waitAfter = (attempts: number) => growingWait(options, attempts);
+  const refusals = refusalsOf(mails, (times) => nowMs() + waitAfter(times));
 
   const run = async (): Promise<void> => {
     while (!closing.signal.aborted) {
@@ -74,7 +73,7 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
       const file = await carrier.carry(mail, AbortSignal.any([AbortSignal.timeout(SEND_MS), closing.signal]));
       await mails.sent(mail.id, nowMs());
       since.failures = 0;
-      refused.delete(mail.accountId ?? 0);
+      refusals.end(mail.accountId ?? 0);
       if (file === null) log.info(facts, "a mail was sent");
       else log.warn({ ...facts, file }, "a mail was written to the outbox folder, since `mail.smtp` is not set");
     } catch (thrown) {
@@ -91,16 +90,10 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
     }
     log.warn(facts, "a mail could not be sent; it is tried again");
     await mails.failed(mail.id, words, nowMs() + waitAfter(mail.attempts));
-    if (isOfOneMail) return await refuse(mail.accountId ?? 0);
+    if (isOfOneMail) return await refusals.count(mail.accountId ?? 0);
     // The other mails would fail alike.
     await clock.sleep(waitAfter(since.failures), closing.signal);
     since.failures += 1;
-  };
-
-  const refuse = async (account: number): Promise<void> => {
-    const count = (refused.get(account) ?? 0) + 1;
-    refused.set(account, count);
-    if (count % REFUSED_MAX === 0) await mails.postpone(account, nowMs() + waitAfter(count / REFUSED_MAX - 1));
   };
 
   const running = run();
@@ -110,6 +103,19 @@ export function startDelivery({ mails, carrier, options, log, clock }: DeliveryP
       closing.abort();
       nap.end();
       await running;
+    },
+  };
+}
+
+/** Mails of each account that the server refused, each for itself, since it last took one: many have its mails rest. */
+function refusalsOf(mails: MailStore, untilMs: (times: number) => number) {
+  const refused = new Map<number, number>();
+  return {
+    end: (account: number) => refused.delete(account),
+    async count(account: number): Promise<void> {
+      const count = (refused.get(account) ?? 0) + 1;
+      refused.set(account, count);
+      if (count % REFUSED_MAX === 0) await mails.postpone(account, untilMs(count / REFUSED_MAX - 1));
     },
   };
 }

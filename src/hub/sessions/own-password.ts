@@ -10,7 +10,7 @@ import { recordAboutPerson } from "../store/people/audit.ts";
 import { setPassword } from "../store/people/users.ts";
 import { endOpenedBy, isOpen } from "../store/sessions/sessions.ts";
 import type { UserRecord } from "../store/store.ts";
-import { ended, requireSame } from "../users/acting.ts";
+import { ended, requireSame } from "../users/caller.ts";
 import { ownFact } from "./actor.ts";
 import type { BrowserSession } from "./sessions.ts";
 

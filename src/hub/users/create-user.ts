@@ -17,7 +17,7 @@ import { queueMail } from "../store/mail/mails.ts";
 import { requireFew } from "../store/owned.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
 import { createUser, type NewUser, putMembership } from "../store/people/users.ts";
-import { changeAs } from "./acting.ts";
+import { changeAs } from "./caller.ts";
 import { conflict, takenProblem } from "./edit.ts";
 import { actorOf, requireGivable } from "./member-change.ts";
 

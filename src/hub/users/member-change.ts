@@ -11,7 +11,7 @@ import type { HeldMember } from "../store/people/members.ts";
 import { notFound } from "../structure/pages.ts";
 import type { Principal } from "../token/guard.ts";
 import { hasRight, mayGive, mayManage, mayManagePerson, rolesIn } from "../token/rights.ts";
-import { lost, requireSame } from "./acting.ts";
+import { lost, requireSame } from "./caller.ts";
 
 export interface MemberChange extends Omit<HeldMember, "caller"> {
   readonly caller: Principal;

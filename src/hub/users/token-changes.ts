@@ -6,7 +6,7 @@ import { type ApiTokenRecord, addApiToken, countApiTokens, removeApiToken } from
 import { recordAudit } from "../store/people/audit.ts";
 import { isoOfMs } from "../time.ts";
 import { hashOfPersonalToken, newPersonalToken } from "../token/personal-token.ts";
-import { changeAs } from "./acting.ts";
+import { changeAs } from "./caller.ts";
 
 interface NewToken {
   readonly name: string;

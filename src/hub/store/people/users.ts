@@ -50,6 +50,23 @@ export function* userByEmail(email: string): Steps<UserRecord | null> {
   return yield* one("email_key = ?", foldedText(email));
 }
 
+/**
+ * The user whom the address reaches. A deactivated user who never proved it holds it no longer, since any manager can
+ * give it to one, and would keep its owner out of all other accounts.
+ */
+export function* reachedBy(email: string): Steps<UserRecord | null> {
+  const user = yield* userByEmail(email);
+  if (user === null || !isStray(user)) return user;
+  yield* set(user.id, { email: null, email_key: null });
+  yield* endMailedLinks(user.id);
+  return null;
+}
+
+/** Deactivated in an account, and without a proof of the address. One who left all accounts is invited back. */
+export function isStray({ state, provenMs, memberships }: UserRecord): boolean {
+  return state === "Inactive" && provenMs === null && memberships.length > 0;
+}
+
 /** The user waits for the end of this transaction before another one changes it. */
 export function* userToChange(id: number, forUpdate: (table: string) => string): Steps<UserRecord | null> {
   yield* row(`SELECT id FROM hub_user WHERE id = ?${forUpdate("hub_user")}`, id);

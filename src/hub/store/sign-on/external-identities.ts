@@ -12,10 +12,10 @@ import {
   endOpenings,
   isPasswordForeign,
   putMembership,
+  reachedBy,
   removeMembership,
   setProven,
   setState,
-  userByEmail,
   userById,
 } from "../people/users.ts";
 import { removeSecondFactor } from "../sessions/second-factors.ts";
@@ -117,7 +117,7 @@ function* linked({ issuer, subject }: Pick<ExternalPerson, "issuer" | "subject">
 /** Of the user with the person's address, or of a new one. */
 function* newlyLinked(person: ExternalPerson, occasion: Occasion): Steps<UserRecord | Refusal> {
   const { issuer, subject, email, matchesEmail, usernames, granted } = person;
-  const matched = matchesEmail && email !== null ? yield* userByEmail(email) : null;
+  const matched = matchesEmail && email !== null ? yield* reachedBy(email) : null;
   if (matched?.state === "Inactive") return "inactive";
   if (matched !== null && matched.provenMs === null) return yield* asked(matched, person, occasion);
   if (matched === null && usernames.length === 0) return "unknown-user";
