@@ -76,6 +76,7 @@ async function start(more: object | ((directory: string) => object)) {
   };
   return {
     directory,
+    nextMs: () => now.store.mails.nextMs(),
     isDone: async () => (await now.store.mails.nextMs()) === null,
     async queue(more: Partial<NewMail> = {}): Promise<void> {
       const times = { createdMs: Date.now(), expiresMs: Date.now() + DAY_MS };
@@ -194,6 +195,8 @@ test("a mail that comes after many that a server put off is sent, while these ha
   const own = await start({ ...options, mail: { ...options.mail, backoff: "1h", backoffMax: "1h" } });
   for (let nth = 0; nth < 30; nth += 1) await own.queue({ to: `busy-${nth}@example.com` });
   await expect.poll(() => asked).toBe(10);
+  // A mail that comes before the rest begins has it, too.
+  await expect.poll(own.nextMs).toBeGreaterThan(Date.now() + 60_000);
   await own.queue();
   await expect.poll(() => server?.mails.length).toBe(1);
   // The others have their rest.
