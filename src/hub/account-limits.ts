@@ -3,7 +3,7 @@ import type { HubOptions } from "./options.ts";
 import type { AccountFull } from "./store/owned.ts";
 
 /** Rows of a table that belong to an account. */
-export type Limited = "site" | "source" | "variable" | "alarm_template" | "alarm" | "membership" | "file_trigger";
+export type Limited = keyof typeof SETTINGS;
 
 const SETTINGS = {
   site: { name: "sites", byDefault: 250_000, words: "sites" },
@@ -13,7 +13,11 @@ const SETTINGS = {
   alarm: { name: "alarms", byDefault: 200_000, words: "alarms" },
   membership: { name: "users", byDefault: 50_000, words: "users" },
   file_trigger: { name: "triggers", byDefault: 1_000, words: "file triggers" },
-} as const satisfies Readonly<Record<Limited, object>>;
+  form: { name: "forms", byDefault: 500, words: "forms" },
+  site_group: { name: "groups", byDefault: 5_000, words: "groups of sites" },
+  view: { name: "views", byDefault: 1_000, words: "views" },
+  alarm_view: { name: "alarmViews", byDefault: 1_000, words: "views of alarms" },
+} as const;
 
 type Configured = Pick<HubOptions, "accounts" | "customerLimits">;
 

@@ -43,6 +43,10 @@ const customerLimits = z.strictObject({
   alarms: most("Alarms of one account at most, one for each variable of a template; 200000 when absent."),
   users: most("Users of one account at most, but for those of single sign-on; 50000 when absent."),
   triggers: most("File triggers of one account at most, without deleted ones; 1000 when absent."),
+  forms: most("Forms of one account at most; 500 when absent."),
+  groups: most("Groups of sites of one account at most; 5000 when absent."),
+  views: most("Views of one account at most; 1000 when absent."),
+  alarmViews: most("Views of alarms of one account at most; 1000 when absent."),
 });
 
 const account = z.strictObject({

@@ -4,7 +4,16 @@ import { openBrowser } from "./browser.ts";
 import { createChain, startTestHub, type TestHub, until } from "./fixture.ts";
 import { type MailBox, openMailBox, pathOf, tokenOf } from "./mail/mail-box.ts";
 
-const OF_ALL = { sites: 3, sources: 3, variables: 4, alarmTemplates: 2, alarms: 3, users: 5, triggers: 2 };
+const OF_ALL = {
+  sites: 3,
+  sources: 3,
+  variables: 4,
+  alarmTemplates: 2,
+  alarms: 3,
+  users: 5,
+  triggers: 2,
+  ...{ forms: 2, groups: 2, views: 2, alarmViews: 2 },
+};
 const OTHER = { account: 2 };
 
 let hub: TestHub;
@@ -48,6 +57,19 @@ describe("an account has at most", () => {
       },
     });
     expect(await hub.get(`/${list}`)).toHaveLength(most);
+  });
+
+  test.each([
+    ["forms", "/form", (name: string) => ({ name, groups: [] })],
+    ["groups", "/groups", (name: string) => ({ name })],
+    ["views", "/views", (name: string) => ({ name, entityType: "Site", customFilter: "Name = 'A'" })],
+    ["alarmViews", "/alarms/view", (name: string) => ({ name, filter: {} })],
+  ])("as many %s as its limit says", async (setting, path, body) => {
+    for (const name of ["One", "Two"]) await hub.post(path, body(name));
+    expect(await hub.call("POST", path, { body: body("Three") })).toMatchObject({
+      status: 409,
+      body: { code: "quota-exceeded", detail: expect.stringContaining(`(\`${setting}\` of`) },
+    });
   });
 
   test("its own limits, whatever those of others are", async () => {

@@ -90,7 +90,7 @@ test("a paused subscription gives a warning that says how to resume it", async (
     const edit = { actor: CONFIGURATION, atMs: 0 };
     for (const name of ["Orders", "Healthy"])
       await subscriptions.create(1, { ...fields, name, url, secret: "x".repeat(16), active: true }, edit, 10);
-    await groups.create(1, { name: "G" });
+    await groups.create(1, { name: "G" }, 10);
     const busy = { hosts: [], accounts: [] };
     const taken = await eventDeliveries.take("n", 1, 2, busy);
     expect(taken?.name).toBe("Orders");

@@ -9,6 +9,7 @@ import {
   alarmViewQuery,
   alarmViewsQuery,
 } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
@@ -60,7 +61,7 @@ const OPTIONS = {
   }),
 };
 
-export async function alarmViewRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+export async function alarmViewRoutes(app: FastifyInstance, { store, options }: HubContext): Promise<void> {
   const { views } = store.alarms;
   app.get("/alarms/views", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
@@ -77,9 +78,10 @@ export async function alarmViewRoutes(app: FastifyInstance, { store }: HubContex
     if (found === undefined) throw notFound("view of alarms", request.params.id);
     return found;
   });
-  app.post("/alarms/view", OPTIONS.create, async (request) =>
-    views.create(callerOf(request).accountId, readView(request)),
-  );
+  app.post("/alarms/view", OPTIONS.create, async (request) => {
+    const { accountId } = callerOf(request);
+    return views.create(accountId, readView(request), limitOf(options, accountId, "alarm_view"));
+  });
   app.put<WithId>("/alarms/view/:id", OPTIONS.replace, async (request, reply) => {
     const { id } = request.params;
     if (!(await views.replace(callerOf(request).accountId, pathId(id), readView(request))))

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import { form, formBody, formChange, formDataQuery, formsQuery, newFormQuery } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import { inUse } from "../calculated/definition/in-use.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
@@ -96,7 +97,7 @@ export async function formRoutes(app: FastifyInstance, context: HubContext): Pro
   });
   app.get<WithId>("/form/:id", OPTIONS.one, async (request) => shownForm(await rowOfPath(forms.list, request, "form")));
   app.post("/form", OPTIONS.create, (request, reply) =>
-    reportingViews(store, request, reply, () => create(store, request)),
+    reportingViews(store, request, reply, () => create(context, request)),
   );
   app.put("/form", OPTIONS.change, (request, reply) => {
     const { id } = parsed(formChange, request.body);
@@ -134,7 +135,7 @@ async function reportingViews<Result>(
   return result;
 }
 
-async function create(store: HubStore, request: FastifyRequest) {
+async function create({ store, options }: HubContext, request: FastifyRequest) {
   const { accountId } = callerOf(request);
   const { Name, WithData } = parsed(newFormQuery, request.query);
   const given = request.body;
@@ -146,7 +147,8 @@ async function create(store: HubStore, request: FastifyRequest) {
   // Clients that know no PUT send a form back as they got it, with their change.
   if (body.id !== undefined) return change(store, request, String(body.id));
   requireOwn(body.accountId, accountId);
-  return made(await store.forms.create(accountId, formOf(body, null), fitOf(WithData === true)), body.name);
+  const most = limitOf(options, accountId, "form");
+  return made(await store.forms.create(accountId, formOf(body, null), fitOf(WithData === true), most), body.name);
 }
 
 async function change({ forms }: HubStore, request: FastifyRequest, id: string) {

@@ -14,6 +14,7 @@ import {
   type StoredForm,
   withGroups,
 } from "./forms.ts";
+import { requireFew } from "./owned.ts";
 import type { Listing } from "./store.ts";
 import { Where } from "./where.ts";
 
@@ -31,8 +32,9 @@ export function createFormStore(database: Database): FormStore {
     }
   };
   return {
-    async create(accountId, form, fit) {
+    async create(accountId, form, fit, most) {
       const ended = await changing(accountId, fit, function* (): Steps<Planned<"taken">> {
+        yield* requireFew(accountId, "form", most);
         const isTaken = (yield* namedForm(dialect, accountId, form)) !== undefined;
         return isTaken ? { refused: "taken" } : { before: null, after: form };
       });

@@ -84,7 +84,8 @@ interface FormsFilter {
 /** Changes of many values go in slices; all throw `StructureHeld` where the account is held for too long. */
 export interface FormStore {
   /** `taken`: the account has a form of this name for the entity, in whatever case. */
-  create(accountId: number, form: NewForm, fit: FormFit): Promise<StoredForm | "taken">;
+  /** Throws `AccountFull` where the account has `most`. */
+  create(accountId: number, form: NewForm, fit: FormFit, most: number): Promise<StoredForm | "taken">;
   /** In their display order. */
   list(accountId: number, filter: FormsFilter, page: Page): Promise<Listing<StoredForm>>;
   /** A field that formulas read is not removed: then nothing is changed, as in the next method. */

@@ -2,13 +2,14 @@
 import type { Group, GroupBody } from "../../wire/index.ts";
 import { change, type Database, insert, row, rows, type Steps } from "./database.ts";
 import { addStructureEvent, type ChangedStructure } from "./events/structure-events.ts";
+import { requireRoom } from "./owned.ts";
 import type { Listing, Page } from "./store.ts";
 import { text } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 
 export interface GroupStore {
   /** Sites that the account does not have, and then nothing was created. */
-  create(accountId: number, body: GroupBody): Promise<number | readonly number[]>;
+  create(accountId: number, body: GroupBody, most: number): Promise<number | readonly number[]>;
   /** Ordered by id, with the sites of each in their order. */
   list(accountId: number, filter: { readonly ids?: readonly number[] }, page: Page): Promise<Listing<Group>>;
   /** Sites that the group has stay; returns those that the account does not have, and then nothing was added. */
@@ -40,8 +41,9 @@ export function createGroupStore(database: Database): GroupStore {
     yield* change(sql, id, siteIds);
   }
   return {
-    create: (accountId, { name, siteIds = [] }) =>
+    create: (accountId, { name, siteIds = [] }, most) =>
       database.write(function* (): Steps<number | readonly number[]> {
+        yield* requireRoom(dialect, accountId, "site_group", most);
         const unknown = yield* foreign(accountId, siteIds);
         if (unknown.length > 0) return unknown;
         const id = yield* insert("site_group", { account_id: accountId, name });

@@ -1,6 +1,7 @@
 /** Named filters of an account. */
 import { type View, type ViewBody, view } from "../../wire/index.ts";
-import { type Database, insert, listed, type Row } from "./database.ts";
+import { type Database, insert, listed, type Row, type Steps } from "./database.ts";
+import { requireRoom } from "./owned.ts";
 import type { Listing, Page } from "./store.ts";
 import { Where } from "./where.ts";
 
@@ -10,7 +11,8 @@ interface ViewsFilter {
 }
 
 export interface ViewStore {
-  create(accountId: number, body: ViewBody): Promise<number>;
+  /** Throws `AccountFull` where the account has `most`. */
+  create(accountId: number, body: ViewBody, most: number): Promise<number>;
   /** Ordered by id. */
   list(accountId: number, filter: ViewsFilter, page: Page): Promise<Listing<View>>;
   /** False when the account has no such view. */
@@ -22,10 +24,12 @@ const VIEWS = { columns: "*", from: "view", order: "id" };
 export function createViewStore(database: Database): ViewStore {
   const { dialect } = database;
   return {
-    create: (accountId, { name, entityType, customFilter }) =>
-      database.write(() =>
-        insert("view", { account_id: accountId, name, entity_type: entityType, custom_filter: customFilter }),
-      ),
+    create: (accountId, { name, entityType, customFilter }, most) =>
+      database.write(function* (): Steps<number> {
+        yield* requireRoom(dialect, accountId, "view", most);
+        const columns = { account_id: accountId, name, entity_type: entityType, custom_filter: customFilter };
+        return yield* insert("view", columns);
+      }),
     list(accountId, filter, page) {
       const where = new Where(dialect)
         .equal("account_id", accountId)

@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import type { HttpProblem } from "../../wire/http-problem.ts";
 import { group, groupBody, groupSitesBody, groupsQuery } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
@@ -44,7 +45,7 @@ const OPTIONS = {
   remove: described({ access: "manage", tag: TAG, summary: "Removes a group; its sites stay", status: 204 }),
 };
 
-export async function groupRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+export async function groupRoutes(app: FastifyInstance, { store, options }: HubContext): Promise<void> {
   const { groups } = store;
   app.get("/groups", OPTIONS.list, async (request, reply) => {
     const query = parsed(groupsQuery, request.query);
@@ -57,7 +58,9 @@ export async function groupRoutes(app: FastifyInstance, { store }: HubContext): 
   });
   app.get<WithId>("/groups/:id", OPTIONS.one, (request) => rowOfPath(groups.list, request, "group"));
   app.post("/groups", OPTIONS.create, async (request) => {
-    const created = await groups.create(callerOf(request).accountId, parsed(groupBody, request.body));
+    const { accountId } = callerOf(request);
+    const most = limitOf(options, accountId, "site_group");
+    const created = await groups.create(accountId, parsed(groupBody, request.body), most);
     if (typeof created !== "number") throw foreign(created);
     return created;
   });

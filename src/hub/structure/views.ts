@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { type View, view, viewBody, viewsQuery } from "../../wire/index.ts";
+import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { type FilterForms, formsFor } from "../filter/forms.ts";
 import { parseFilter } from "../filter/parse.ts";
@@ -37,7 +38,7 @@ const OPTIONS = {
   remove: described({ access: "manage", tag: "Views", summary: "Removes a view", status: 204 }),
 };
 
-export async function viewRoutes(app: FastifyInstance, { store }: HubContext): Promise<void> {
+export async function viewRoutes(app: FastifyInstance, { store, options }: HubContext): Promise<void> {
   app.get("/views", OPTIONS.list, async (request, reply) => {
     const { accountId } = callerOf(request);
     const query = parsed(viewsQuery, request.query);
@@ -54,7 +55,7 @@ export async function viewRoutes(app: FastifyInstance, { store }: HubContext): P
     const body = parsed(viewBody, request.body);
     const forms = await formsFor(store, accountId, [body.customFilter], 0);
     parseFilter("customFilter", body.customFilter, entityOf(body.entityType), forms);
-    return store.views.create(accountId, body);
+    return store.views.create(accountId, body, limitOf(options, accountId, "view"));
   });
   app.delete<WithId>("/views/:id", OPTIONS.remove, (request, reply) => remove(store, request, reply));
 }

@@ -300,7 +300,7 @@ async function field() {
   ];
   const groups = [{ id: null, name: "Main", displayHeader: null, displayOrder: 1, fields }];
   const form = { name: "Building", type: 1, displayOrder: 1, entityType: "Site", groups } as const;
-  const made = await store.forms.create(1, form, { refit: () => undefined, refitSlices: () => [] });
+  const made = await store.forms.create(1, form, { refit: () => undefined, refitSlices: () => [] }, 10);
   if (made === "taken") throw new Error("the form is there already");
   const [group] = made.groups;
   const [sliced, other] = group?.fields ?? [];

@@ -1,12 +1,13 @@
 /** Views: named conditions of the lists of alarms and of their templates. */
 import { type AlarmView, type AlarmViewBody, alarmView } from "../../../wire/index.ts";
-import { type Database, insert, listed, type Row } from "../database.ts";
+import { type Database, insert, listed, type Row, type Steps } from "../database.ts";
+import { requireRoom } from "../owned.ts";
 import type { Listing, Page } from "../store.ts";
 import { jsonOf } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 
 export interface AlarmViewStore {
-  create(accountId: number, body: AlarmViewBody): Promise<number>;
+  create(accountId: number, body: AlarmViewBody, most: number): Promise<number>;
   /** Ordered by id. */
   list(
     accountId: number,
@@ -24,8 +25,11 @@ const VIEWS = { columns: "*", from: "alarm_view", order: "id" };
 export function createAlarmViewStore(database: Database): AlarmViewStore {
   const { dialect } = database;
   return {
-    create: (accountId, body) =>
-      database.write(() => insert("alarm_view", { account_id: accountId, ...columnsOf(body) })),
+    create: (accountId, body, most) =>
+      database.write(function* (): Steps<number> {
+        yield* requireRoom(dialect, accountId, "alarm_view", most);
+        return yield* insert("alarm_view", { account_id: accountId, ...columnsOf(body) });
+      }),
     list(accountId, ofTemplates, ids, page) {
       const where = new Where(dialect)
         .equal("account_id", accountId)
