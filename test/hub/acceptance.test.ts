@@ -102,6 +102,7 @@ describe("an address of a user of the hub", () => {
   test("that was deactivated does not become active by it", async () => {
     const id = await hasAddress("second");
     const { link } = await invited();
+    await people().change(() => setProven(id, 1));
     await people().change(() => setState(id, "Inactive"));
     expect(await accepts(link)).toMatchObject({ status: 410, html: expect.stringContaining("is deactivated") });
     await people().change(() => setState(id, "Active"));
