@@ -77,10 +77,10 @@ export class AlarmEvaluation {
     return this.#due.size > 0;
   }
 
-  /** One slice of each account with alarms that are due. */
+  /** Evaluates one slice of each account with alarms that are due. */
   async round(): Promise<void> {
     for (const [accountId, due] of [...this.#due]) {
-      // It is the last one of the next round, also where this fails.
+      // The account is the last one of the next round, also where this fails.
       this.#due.delete(accountId);
       this.#due.set(accountId, due);
       await this.#evaluate(due);
@@ -219,7 +219,7 @@ export class AlarmEvaluation {
     return followed;
   }
 
-  /** One slice. */
+  /** Evaluates one slice of an account. */
   async #evaluate(due: Due): Promise<void> {
     const first = this.#taken(due.points, due.variables);
     // The points of a variable are read once for all of its alarms.
@@ -251,7 +251,7 @@ export class AlarmEvaluation {
     });
   }
 
-  /** As many points of the variables as one statement reads. What has more of them is due again. */
+  /** Reads as many points of the variables as one statement gives. A variable with more of them is due again. */
   async #evaluatePoints(all: readonly Watched[], due: Due): Promise<void> {
     const nowMs = this.#nowMs;
     const own = all.filter(({ facts }) => facts !== null);

@@ -25,7 +25,7 @@ interface DeliveryParts {
 
 /** For one mail, whatever the server does. */
 const SEND_MS = 45_000;
-/** Of one account; then its mails have a rest, and those of the others are tried. */
+/** Refusals of one account's mails; then these have a rest, and those of the others are tried. */
 const REFUSED_MAX = 10;
 /** A mail that a hub took and did not finish, since it was killed, is taken again after this time. */
 const LEASE_MS = 60_000;

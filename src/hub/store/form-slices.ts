@@ -20,7 +20,7 @@ export interface ValuesOf {
   readonly id: number;
   readonly clientData: Readonly<Record<string, unknown>>;
 }
-/** Of the sites and the sources of the account, as far as a form can name them. */
+/** Ids of the sites and the sources of the account, as far as a form can name them. */
 export type KnownIds = Readonly<Record<"site" | "source", ReadonlySet<number>>>;
 /** Brings the values of one entity to the new definition; undefined: they stay as they are. May throw. */
 export type Refit = (
@@ -107,7 +107,7 @@ export async function changeForm<Refused>(
 }
 
 interface Judged {
-  /** Of the structure, when judging began. */
+  /** Changes of the structure when judging began. */
   readonly changes: number;
   /** All values are as they should be. */
   readonly isFit: boolean;

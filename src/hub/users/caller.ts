@@ -9,19 +9,19 @@ import { userGeneration } from "../token/tokens.ts";
 
 /**
  * One transaction, in which the caller is as at its begin. Throws a 401 where the user was deactivated or got another
- * password since the request came, and a 403 where the right has gone; null: none is needed.
+ * password since the request came, and a 403 where the right has gone.
  */
 export function changeAs<T>(
   { store }: Pick<HubContext, "store">,
   { user, accountId, actor }: Acting,
-  right: Right | null,
+  right: Right,
   work: (user: UserRecord) => Steps<T>,
 ): Promise<T> {
   const other = actor.impersonator?.id ?? user.id;
   return store.people.changeWith([user.id, other], (held) => {
     const now = requireSame(user, held.get(user.id));
     if (held.get(other)?.state === "Inactive") throw ended();
-    if (right !== null && !hasRight(now, accountId, right)) throw lost(right);
+    if (!hasRight(now, accountId, right)) throw lost(right);
     return work(now);
   });
 }

@@ -67,12 +67,6 @@ export function isStray({ state, provenMs, memberships }: UserRecord): boolean {
   return state === "Inactive" && provenMs === null && memberships.length > 0;
 }
 
-/** The user waits for the end of this transaction before another one changes it. */
-export function* userToChange(id: number, forUpdate: (table: string) => string): Steps<UserRecord | null> {
-  yield* row(`SELECT id FROM hub_user WHERE id = ?${forUpdate("hub_user")}`, id);
-  return yield* userById(id);
-}
-
 export function* createUser(user: NewUser): Steps<number | Taken> {
   const taken = yield* takenBy(user, null);
   if (taken !== null) return taken;
