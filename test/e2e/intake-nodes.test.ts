@@ -92,13 +92,17 @@ async function urlOf(node: Node): Promise<string> {
 async function post(url: string, operationId: string, { variableId, points }: Readings): Promise<number | null> {
   const body = JSON.stringify([{ variableId, data: points.map(({ date, value }) => ({ date, value })) }]);
   try {
-    const answer = await fetch(`${url}/api/data?operationId=${operationId}`, {
-      method: "POST",
-      body,
-      headers: { authorization: AUTHORIZATION },
+    const { status } = await until(`${operationId} to be accepted or refused`, async () => {
+      const answer = await fetch(`${url}/api/data?operationId=${operationId}`, {
+        method: "POST",
+        body,
+        headers: { authorization: AUTHORIZATION },
+      });
+      await answer.arrayBuffer();
+      // A node that could not renew its lease in time takes nothing for a moment: the device sends again.
+      return answer.status === 503 ? null : answer;
     });
-    await answer.arrayBuffer();
-    return answer.status;
+    return status;
   } catch {
     return null; // It was killed.
   }

@@ -26,6 +26,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "hub.calculation.": "test/hub/calculated/kills.slow.test.ts",
   "hub.alarm.": "test/hub/alarms/kills.slow.test.ts",
   "hub.file.": "test/hub/files/crash.slow.test.ts",
+  "hub.form.": "test/hub/form-slices.slow.test.ts",
   "hub.mail.": "test/hub/invitation.slow.test.ts",
   "hub.transfer.": "test/platform/upload-kills.slow.test.ts",
   "hub.": "test/e2e/hub-kill.test.ts",

@@ -242,7 +242,9 @@ export class IntakeDrop implements Drop {
     };
     installProblems(app, this.#log);
     app.get("/health", () => ({ status: "ok" }));
-    app.addHook("onResponse", async () => faultPoint("intake.answered"));
+    app.addHook("onResponse", async (_request, reply) => {
+      if (reply.statusCode === 200) faultPoint("intake.answered");
+    });
     const accountOf = (service: string | undefined) => facts.accountOf(service ?? facts.defaultService);
     void app.register((scope) => tokenRoutes(scope, { people, accountOf, log: this.#log }));
     void app.register((scope) => pushRoutes(scope, parts));

@@ -36,8 +36,8 @@ const RETURN_SHARE = 0.5;
  * is restarted when they are many.
  */
 const NAMES_MAX = WATCHED_MAX.entries + 10_000;
-/** Milliseconds of the wait for the event of the test file. */
-const SELF_TEST_MS = 2_000;
+/** Milliseconds of the wait for the event of the test file: a busy machine reports it late. */
+const SELF_TEST_MS = 5_000;
 /** Milliseconds of the wait for the end of a watch: the folder may be on a network share that hangs. */
 const STOP_WAIT_MS = 2_000;
 /**

@@ -125,7 +125,8 @@ describeInChromium("the console in Chromium", () => {
     const card = page.getByRole("region", { name: "Check", exact: true });
     const check = card.getByRole("button", { name: "Check this drop" });
     await check.click();
-    await card.getByText(/: .*listing.*triggers.*\. Nothing needs attention\./).waitFor();
+    // A failure shows what the check found.
+    await expect.poll(() => card.innerText()).toMatch(/: .*listing.*triggers.*\. Nothing needs attention\./);
     expect(await card.getByText("As at the check before.").count()).toBe(0);
     await check.click();
     await card.getByText("As at the check before.").waitFor();
