@@ -1,13 +1,14 @@
 /**
  * Files of master data are compared outside of writes, and again where others changed what they found; many entities
- * are created in slices.
+ * are created and changed in slices.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fitOf } from "../../src/hub/forms/definition.ts";
 import { processMasterData } from "../../src/hub/master-data/process.ts";
 import { hubOptions } from "../../src/hub/options.ts";
-import type { Database } from "../../src/hub/store/database.ts";
+import { type Database, rows as databaseRows } from "../../src/hub/store/database.ts";
 import { createMasterDataStore } from "../../src/hub/store/master-data.ts";
 import { openStore } from "../../src/hub/store/open.ts";
 import { createUser } from "../../src/hub/store/people/users.ts";
@@ -208,10 +209,88 @@ test("a hub that starts removes what an unfinished file has created, but no vari
   const { rows } = await store.structure.variables(1, { sourceIds: left }, { offset: 0, limit: null });
   await living.run("INSERT INTO point (variable_id, at_ms, value) VALUES (?, 0, 1)", rows[0]?.id ?? 0);
   // A thread may still work on it.
-  await store.reports.undoCreations(false);
+  await store.reports.undoPlans(false);
   expect(await sourcesOf("Ended")).toEqual(left);
-  await store.reports.undoCreations(true);
+  await store.reports.undoPlans(true);
   expect(await sourcesOf("Ended")).toEqual([rows[0]?.sourceId]);
   const { report } = await applied(content, never);
   expect(report.rows).toEqual({ created: 699, changed: 0, unchanged: 1, refused: 0 });
+});
+
+/** The chains of a site with other names: each row changes a source and a variable. */
+const renamed = (site: string, count: number, name: string) =>
+  CHAIN.replace(
+    "\n",
+    ";source_name;variable_name;source_custom.Contract.Main.Tariff;source_custom.Contract.Main.Power\n",
+  ) +
+  Array.from({ length: count }, (_, at) => {
+    const value = `${name} ${at}`;
+    return `${site};School;UTC;${site}-${at};kWh;kWh;;${value};${value};${value};${value}\n`;
+  }).join("");
+
+async function everything(): Promise<object> {
+  const all = { offset: 0, limit: null };
+  const [{ rows: sources }, { rows: variables }] = await Promise.all([
+    store.structure.sources(1, {}, all),
+    store.structure.variables(1, {}, all),
+  ]);
+  const slices = await database.ask(() =>
+    databaseRows("SELECT field_id, source_id, from_ms, value FROM attribute_slice ORDER BY source_id, from_ms"),
+  );
+  return { sources, variables, slices };
+}
+
+describe("many changes", () => {
+  beforeAll(async () => {
+    const facts = { id: null, displayOrder: 0, isList: false, required: false, options: null, referenceTo: null };
+    const field = (name: string, timeSliced: boolean) => ({ ...facts, name, type: 1, timeSliced });
+    const group = { id: null, name: "Main", displayHeader: null, displayOrder: 0 };
+    const groups = [{ ...group, fields: [field("Tariff", true), field("Power", false)] }];
+    const form = { name: "Contract", type: 0, displayOrder: 0, entityType: "Source", groups } as const;
+    await store.forms.create(1, form, fitOf(true), 9);
+  });
+
+  test("are written in slices: a write of another account waits for two", async () => {
+    let now = 0;
+    let other: Promise<number> | undefined;
+    let own: Promise<number> | undefined;
+    const { times, report } = await applied(renamed("Many", 1_000, "One"), never, (time) => {
+      now = time;
+      if (time !== 2) return;
+      other = store.structure.createSite(2, { name: "Other", ...SITE }).then(() => now);
+      own = store.structure.createSite(1, { name: "Own", ...SITE }).then(() => now);
+    });
+    // The begin, four slices of sources and four of variables, the end.
+    expect([times, now, report.rows]).toMatchObject([1, 10, { changed: 1_000 }]);
+    expect(await other).toBeLessThanOrEqual(4);
+    expect(await own).toBe(10);
+    const again = await applied(renamed("Many", 1_000, "One"), never);
+    expect(again.report.rows).toEqual({ created: 0, changed: 0, unchanged: 1_000, refused: 0 });
+  });
+
+  test("are undone where a user of the file was made meanwhile, and the file is compared again", async () => {
+    const before = await everything();
+    const facts = { username: "dora", email: null, firstName: null, lastName: null, state: "Invited" } as const;
+    const rows = renamed("Many", 1_000, "Two").replaceAll("\n", ";;\n").replace(";;\n", ";user_name;user_roles\n");
+    const { times, report } = await applied(`${rows};;;;;;;;;;;dora;User\n`, never, async (time) => {
+      if (time === 2) await store.people.change(() => createUser({ ...facts, passwordHash: null, origin: "people" }));
+    });
+    expect([times, report.applied, report.rows]).toMatchObject([2, false, { changed: 1_000, refused: 1 }]);
+    expect(await everything()).toEqual(before);
+  });
+
+  test("of a file that a hub did not finish are undone when one starts", async () => {
+    const before = await everything();
+    const content = renamed("Many", 1_000, "Three");
+    const living = database;
+    const ending = applied(content, never, (time) => {
+      if (time === 7) database = { ...database, write: () => Promise.reject(new Error("the hub has ended")) };
+    });
+    await expect(ending).rejects.toThrow("the hub has ended");
+    database = living;
+    expect(await everything()).not.toEqual(before);
+    await store.reports.undoPlans(true);
+    expect(await everything()).toEqual(before);
+    expect((await applied(content, never)).report.rows).toMatchObject({ changed: 1_000 });
+  });
 });

@@ -5,14 +5,21 @@
  * the place: a hub continues there after a kill, since values that were judged fit whatever happens.
  */
 import { randomUUID } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import { faultPoint } from "../../support/faults.ts";
 import { breath } from "../../support/turns.ts";
 import { FORM_ENTITIES } from "../../wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { sliceColumns, sliceOfRow } from "./form-values.ts";
 import { type FormFit, fieldIdsOf, finishForm, type NewForm, namedForm, ownedForm, type StoredForm } from "./forms.ts";
-import { changesOf, heldText, putHeld, StructureHeld, writeStructure } from "./structure-hold.ts";
+import {
+  changesOf,
+  heldText,
+  putHeld,
+  SLICE_ROWS,
+  StructureHeld,
+  writeSlices,
+  writeStructure,
+} from "./structure-hold.ts";
 import { jsonOf } from "./structure-rows.ts";
 
 /** A site or a source that has values. */
@@ -36,8 +43,6 @@ export interface FormDefinitions {
   readonly after: NewForm | null;
 }
 
-/** Rows of a slice: some milliseconds of the writer. */
-const AT_ONCE = 300;
 /** How often values are judged that others change meanwhile. */
 const TRIES_MAX = 5;
 
@@ -123,7 +128,7 @@ export async function continueForms(
   for (const one of found) {
     const accountId = Number(one["account_id"]);
     const held = JSON.parse(String(one["held"]));
-    // Others are creations (`structure-hold.ts`).
+    // Others are creations (`structure-hold.ts`) and removals (`structure-changes.ts`).
     if ("place" in held && !isOurs(accountId)) await continueForm(database, accountId, held, fit, signal);
   }
 }
@@ -149,15 +154,8 @@ async function continueForm(
     yield* putHeld(accountId, place === null ? null : JSON.stringify({ ...held, place }));
     return place === null ? { form: yield* finishForm(dialect, accountId, { before, after }) } : null;
   };
-  while (signal?.aborted !== true) {
-    const beginMs = performance.now();
-    const done = await database.write(slice);
-    if (done !== null) return done.form;
-    faultPoint("hub.form.slice");
-    // The writer is free as long as it was held: threads that wait for it ask for it after a while.
-    await pause(performance.now() - beginMs);
-  }
-  return null;
+  const done = await writeSlices(database, slice, { signal, between: () => faultPoint("hub.form.slice") });
+  return done?.form ?? null;
 }
 
 /** Returns whether all values are as they should be. Throws where one does not fit. */
@@ -185,7 +183,7 @@ function* fitSome(fitting: Fitting, place: Place, trial?: { changes: number }): 
   if (trial !== undefined) trial.changes += changes.length;
   else for (const one of changes) yield* one();
   const last = found.at(-1);
-  if (found.length === AT_ONCE && last !== undefined)
+  if (found.length === SLICE_ROWS && last !== undefined)
     return { field: place.field, id: Number(last["entity_id"] ?? last["id"]), fromMs: Number(last["from_ms"] ?? 0) };
   return fieldId === undefined ? null : { ...START, field: place.field + 1 };
 }
@@ -219,12 +217,12 @@ function rowsBehind(fitting: Fitting, fieldId: number | undefined, { id, fromMs 
   if (fieldId === undefined)
     return rows(
       `SELECT id, client_data FROM ${table} WHERE account_id = ? AND client_data IS NOT NULL AND id > ?
-        ORDER BY id LIMIT ${AT_ONCE}`,
+        ORDER BY id LIMIT ${SLICE_ROWS}`,
       ...[fitting.accountId, id],
     );
   return rows(
     `SELECT ${sliceColumns}, ${table}_id AS entity_id FROM attribute_slice
-      WHERE field_id = ? AND (${table}_id, from_ms) > (?, ?) ORDER BY ${table}_id, from_ms LIMIT ${AT_ONCE}`,
+      WHERE field_id = ? AND (${table}_id, from_ms) > (?, ?) ORDER BY ${table}_id, from_ms LIMIT ${SLICE_ROWS}`,
     ...[fieldId, id, fromMs],
   );
 }
@@ -248,12 +246,12 @@ const slicedFieldsOf = ({ before }: FormDefinitions) =>
 function* hasMany({ among }: StoreDialect, accountId: number, definitions: FormDefinitions): Steps<boolean> {
   const own = "account_id = ? AND client_data IS NOT NULL";
   const found = yield* row(
-    `SELECT (SELECT count(*) FROM (SELECT 1 FROM ${tableOf(definitions)} WHERE ${own} LIMIT ${AT_ONCE}) AS entities)
-      + (SELECT count(*) FROM (SELECT 1 FROM attribute_slice WHERE ${among("field_id")} LIMIT ${AT_ONCE}) AS slices)
+    `SELECT (SELECT count(*) FROM (SELECT 1 FROM ${tableOf(definitions)} WHERE ${own} LIMIT ${SLICE_ROWS}) AS entities)
+      + (SELECT count(*) FROM (SELECT 1 FROM attribute_slice WHERE ${among("field_id")} LIMIT ${SLICE_ROWS}) AS slices)
       AS held`,
     ...[accountId, slicedFieldsOf(definitions)],
   );
-  return Number(found?.["held"]) >= AT_ONCE;
+  return Number(found?.["held"]) >= SLICE_ROWS;
 }
 
 function* knownIds(accountId: number, after: NewForm | null): Steps<KnownIds> {

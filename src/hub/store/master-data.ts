@@ -1,6 +1,7 @@
 /**
- * Applies a file of master data. It is compared with a snapshot, and what it changes is written with the report of its
- * rows in one transaction: all of it or nothing. What others changed meanwhile has it compared again.
+ * Applies a file of master data, all of it or nothing. It is compared with a snapshot; what it changes is written with
+ * the report of its rows in one transaction, or in slices where it is much. What others changed meanwhile has it
+ * compared again.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { MasterDataReport, ReportedRow } from "../../wire/index.ts";
@@ -10,20 +11,14 @@ import { type FoundForms, findForms } from "./form-values.ts";
 import { countOf } from "./owned.ts";
 import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
 import type { StoredSite, StoredSource, StoredVariable, StructureEntity } from "./store.ts";
+import { applyInSlices, changesOf, isMuch, StructureHeld, undoPlans, writeStructure } from "./structure-hold.ts";
 import {
-  changesOf,
-  createInSlices,
-  createsAny,
-  createsMany,
-  StructureHeld,
-  undoCreations,
-  writeStructure,
-} from "./structure-hold.ts";
-import {
+  CREATED_LISTS,
   type CreatedIds,
   type CreatedStructure,
   changeExisting,
   createAll,
+  NOTHING_CREATED,
   type StructurePlan,
 } from "./structure-plan.ts";
 import { jsonOf, SOURCES, siteOf, sourceOf, variableOf } from "./structure-rows.ts";
@@ -102,8 +97,8 @@ export interface OpenMasterData extends MasterDataStore {
 }
 
 export interface MasterDataReports {
-  /** Removes what files have created that are not finished. `isAll`: also what threads may still work on. */
-  undoCreations(isAll: boolean): Promise<void>;
+  /** Undoes what files have created and changed that are not finished. `isAll`: also what threads may still work on. */
+  undoPlans(isAll: boolean): Promise<void>;
   /** Names of the files of a stored file that have a report: one, or those in a container. */
   files(accountId: number, fileId: number): Promise<readonly string[]>;
   /** The newest report of the file; null without one. */
@@ -181,7 +176,6 @@ function write(
   const finish = (created: CreatedStructure) => {
     const early = people.users.length === 0 ? kept({ ...created, users: [] }) : null;
     return function* (): Steps<KeptReport> {
-      yield* changeExisting(dialect, accountId, plan, created);
       const users = yield* changeMembers(accountId, people);
       return yield* written(early ?? kept({ ...created, users }));
     };
@@ -190,8 +184,8 @@ function write(
   const begin = function* () {
     return (yield* changesOf(accountId)) === compared.changes + 1 && (yield* isFit());
   };
-  if (createsMany(plan))
-    return createInSlices(database, accountId, plan, {
+  if (isMuch(plan))
+    return applyInSlices(database, accountId, plan, {
       begin,
       finish(created) {
         const last = finish(created);
@@ -200,10 +194,12 @@ function write(
         };
       },
     });
-  const finishAlone = createsAny(plan) ? null : finish({ sites: [], sources: [], variables: [] });
+  const early = CREATED_LISTS.some((list) => plan[list].length > 0) ? null : finish(NOTHING_CREATED);
   return writeStructure(database, accountId, function* () {
     if (!(yield* begin())) return null;
-    return yield* (finishAlone ?? finish(yield* createAll(accountId, plan)))();
+    const created = yield* createAll(accountId, plan);
+    yield* changeExisting(dialect, accountId, plan, created);
+    return yield* (early ?? finish(created))();
   });
 }
 
@@ -367,7 +363,7 @@ function reportOf(one: Row): ReportHeader {
 
 export function createMasterDataReports(database: Database): MasterDataReports {
   return {
-    undoCreations: (isAll) => undoCreations(database, isAll),
+    undoPlans: (isAll) => undoPlans(database, isAll),
     files: (accountId, fileId) =>
       database.ask(function* () {
         const sql = "SELECT DISTINCT file_name FROM master_data_report WHERE account_id = ? AND file_id = ?";

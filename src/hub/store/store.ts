@@ -159,6 +159,8 @@ export interface StructureStore {
   ): Promise<StoredVariable | "missing" | "no-parent">;
   /** Removes an entity with everything below it. With points below, only when `withPoints` is set. */
   remove(accountId: number, entity: StructureEntity, id: number, withPoints: boolean): Promise<Removal>;
+  /** Removals of much that were begun and not finished. */
+  resumeRemovals(signal: AbortSignal): Promise<void>;
   /** Ordered by id, as the next two methods. */
   sites(accountId: number, filter: SitesFilter, page: Page): Promise<Listing<StoredSite>>;
   sources(accountId: number, filter: SourcesFilter, page: Page): Promise<Listing<StoredSource>>;

@@ -1,5 +1,8 @@
-/** Changes and removals of structure, each in one transaction that first waits for the account's writer of points. */
+/** Changes and removals of structure, in transactions that first wait for the account's writer of points. */
+import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { faultPoint } from "../../support/faults.ts";
+import { breath } from "../../support/turns.ts";
 import type { VariableBody } from "../../wire/index.ts";
 import { definitionFacts, type JudgeDefinition, putDefinition, withoutPlaces } from "./calculated/definitions.ts";
 import {
@@ -11,13 +14,30 @@ import {
   WHOLE_HISTORY,
   zonesOf,
 } from "./calculated/marks.ts";
-import { usersOf } from "./calculated/readers.ts";
+import { type Reader, usersOf } from "./calculated/readers.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
-import { aboutSource, aboutVariable, addChangeEvent, addRemovalEvents, type Below } from "./events/structure-events.ts";
+import {
+  aboutSource,
+  aboutVariable,
+  addBelowEvents,
+  addChangeEvent,
+  addRemovalEvent,
+  type Below,
+} from "./events/structure-events.ts";
+import type { SqlValue } from "./filter-sql.ts";
 import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
 import { forgetRollups } from "./rollups/watch.ts";
+import { noteChange } from "./source-zones.ts";
 import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
-import { writeStructure } from "./structure-hold.ts";
+import {
+  changesOf,
+  heldText,
+  putHeld,
+  SLICE_ROWS,
+  StructureHeld,
+  writeSlices,
+  writeStructure,
+} from "./structure-hold.ts";
 import {
   SOURCES,
   siteColumns,
@@ -29,12 +49,11 @@ import {
   variableOf,
 } from "./structure-rows.ts";
 
-type Changes = Pick<StructureStore, "changeSite" | "changeSource" | "changeVariable" | "remove">;
+type Changes = Pick<StructureStore, "changeSite" | "changeSource" | "changeVariable" | "remove" | "resumeRemovals">;
 
 export function structureChanges(database: Database): Changes {
   const { dialect } = database;
-  const owned = (entity: StructureEntity, id: number, accountId: number) =>
-    row(`SELECT * FROM ${entity} WHERE id = ? AND account_id = ?${dialect.forUpdate(entity)}`, id, accountId);
+  const owned = (entity: StructureEntity, id: number, accountId: number) => ownedEntity(dialect, entity, id, accountId);
   const changing = <T>(accountId: number, work: () => Steps<T>) => writeStructure(database, accountId, work);
   return {
     changeSite: (accountId, id, changed) =>
@@ -85,15 +104,8 @@ export function structureChanges(database: Database): Changes {
         yield* addChangeEvent(accountId, current, after, aboutVariable(after));
         return after;
       }),
-    remove: (accountId, entity, id, withPoints) =>
-      changing(accountId, function* (): Steps<Removal> {
-        const found = yield* owned(entity, id, accountId);
-        if (found === undefined) return { kind: "missing" };
-        const below = yield* belowOf(entity, id);
-        const removal = yield* removeBelow(dialect, accountId, entity, id, below, withPoints);
-        if (removal.kind === "removed") yield* addRemovalEvents(accountId, entity, found, removal, below);
-        return removal;
-      }),
+    remove: (accountId, entity, id, withPoints) => removeEntity(database, { accountId, entity, id, withPoints }),
+    resumeRemovals: (signal) => continueRemovals(database, signal),
   };
 }
 
@@ -143,62 +155,239 @@ export function ownedSource(dialect: StoreDialect, id: number, accountId: number
   return row(`${sql}${dialect.forUpdate("source")}`, id, accountId);
 }
 
+// ───────────────────────────────────────────────────────────── removals
+
 const VARIABLES = `SELECT variable.id, variable.name, variable.source_id, source.site_id FROM variable
   JOIN source ON source.id = variable.source_id`;
 const SOURCES_BELOW = "SELECT id, name, site_id FROM source";
 
 /** The variables and sources below an entity, itself included. */
 const BELOW: Readonly<Record<StructureEntity, { readonly variables: string; readonly sources: string | null }>> = {
-  site: {
-    variables: `${VARIABLES} WHERE source.site_id = ? ORDER BY variable.id`,
-    sources: `${SOURCES_BELOW} WHERE site_id = ? ORDER BY id`,
-  },
-  source: {
-    variables: `${VARIABLES} WHERE variable.source_id = ? ORDER BY variable.id`,
-    sources: `${SOURCES_BELOW} WHERE id = ?`,
-  },
+  site: { variables: `${VARIABLES} WHERE source.site_id = ?`, sources: `${SOURCES_BELOW} WHERE site_id = ?` },
+  source: { variables: `${VARIABLES} WHERE variable.source_id = ?`, sources: `${SOURCES_BELOW} WHERE id = ?` },
   variable: { variables: `${VARIABLES} WHERE variable.id = ?`, sources: null },
 };
 
-function* belowOf(entity: StructureEntity, id: number): Steps<Below> {
-  const { variables, sources } = BELOW[entity];
+/** How often what is below is judged that others change meanwhile. */
+const TRIES_MAX = 5;
+
+interface Removing {
+  readonly accountId: number;
+  readonly entity: StructureEntity;
+  readonly id: number;
+  readonly withPoints: boolean;
+}
+
+type Removed = Extract<Removal, { readonly kind: "removed" }>;
+
+/** All that is below an entity, as it was found beside the writer. */
+interface Judged extends Omit<Removed, "kind"> {
+  /** Changes of the structure before. */
+  readonly changes: number;
+  /** Variables that hold points. */
+  readonly holding: number;
+  readonly users: readonly Reader[];
+}
+
+/** In `structure_change.held`: a removal that is agreed, and continued after a kill. */
+interface HeldRemoval {
+  readonly key: string;
+  readonly removing: Removing;
+  /** All that goes. */
+  readonly removed: Removed;
+}
+
+type Begun = { readonly ended: Removal } | { readonly held: HeldRemoval } | { readonly changes: number };
+
+/**
+ * A few rows go in one transaction. Many are judged first, beside all writers, and then removed in slices, between
+ * which other accounts write. Throws `StructureHeld`.
+ */
+async function removeEntity(database: Database, removing: Removing): Promise<Removal> {
+  let judged: Judged | null = null;
+  for (let tries = 0; tries <= TRIES_MAX; tries += 1) {
+    const begun: Begun = await writeStructure(database, removing.accountId, () => begin(database, removing, judged));
+    if ("ended" in begun) return begun.ended;
+    if ("held" in begun) {
+      const ended = await continueRemoval(database, begun.held);
+      if (ended !== null) return ended;
+    } else judged = await judgeBelow(database, removing, begun.changes);
+  }
+  throw new StructureHeld("the structure of the account changes all the time");
+}
+
+function* begin({ dialect }: Database, removing: Removing, judged: Judged | null): Steps<Begun> {
+  const { accountId, entity, id, withPoints } = removing;
+  const found = yield* ownedEntity(dialect, entity, id, accountId);
+  if (found === undefined) return { ended: { kind: "missing" } };
+  const below = yield* belowOf(entity, id);
+  if (!isMuch(below)) return { ended: yield* removeAlone(dialect, removing, found, below) };
+  const changes = yield* changesOf(accountId);
+  if (judged === null || judged.changes + 1 !== changes) return { changes };
+  const { users, holding: variables, points, ...counts } = judged;
+  if (users.length > 0) return { ended: { kind: "in-use", users } };
+  if (points > 0 && !withPoints) return { ended: { kind: "holds-points", variables, points } };
+  const removed = { kind: "removed" as const, sources: counts.sources, variables: counts.variables, points };
+  const held = { key: randomUUID(), removing, removed };
+  yield* putHeld(accountId, JSON.stringify(held));
+  return { held };
+}
+
+/** Sources or variables that are judged at a time. */
+const JUDGED_ROWS = 200;
+
+async function judgeBelow(database: Database, removing: Removing, changes: number): Promise<Judged> {
+  const { dialect } = database;
+  const { accountId, entity, id } = removing;
+  const gone = new Set<number>();
+  const users = new Map<number, Reader>();
+  const counts = { sources: 0, points: 0, holding: 0 };
+  const judge = (variableIds: readonly number[], sourceIds: readonly number[]) =>
+    database.ask(function* () {
+      const holders = holdersOf(removing, sourceIds);
+      for (const user of yield* usersOf(dialect, accountId, variableIds, holders)) users.set(user.id, user);
+      const held = yield* pointsOf(dialect, variableIds);
+      counts.points += held.points;
+      counts.holding += held.variables;
+    });
+  const ofEntity = entity === "site" ? "site_id" : "id";
+  for await (const sourceIds of idsInParts(database, `SELECT id FROM source WHERE ${ofEntity} = ?`, id)) {
+    counts.sources += sourceIds.length;
+    await judge([], sourceIds);
+    const ofSources = `SELECT id FROM variable WHERE ${dialect.among("source_id")}`;
+    for await (const ids of idsInParts(database, ofSources, sourceIds)) {
+      for (const variable of ids) gone.add(variable);
+      await judge(ids, []);
+    }
+  }
+  const others = [...users.values()].filter((user) => !gone.has(user.id));
   return {
-    variables: yield* rows(variables, id),
-    sources: sources === null ? [] : yield* rows(sources, id),
+    ...{ ...counts, variables: gone.size, changes },
+    users: others.toSorted((one, other) => one.id - other.id),
   };
 }
 
-function* removeBelow(
-  dialect: StoreDialect,
-  accountId: number,
-  entity: StructureEntity,
-  id: number,
-  below: Below,
-  withPoints: boolean,
-): Steps<Removal> {
-  const { among } = dialect;
-  const ids = below.variables.map((one) => Number(one["id"]));
-  const sourceIds = below.sources.map((one) => Number(one["id"]));
-  const holders = [
-    ["source", sourceIds],
-    ["site", entity === "site" ? [id] : []],
-  ] as const;
-  const users = yield* usersOf(dialect, accountId, ids, holders);
+async function* idsInParts(database: Database, select: string, of: SqlValue): AsyncGenerator<readonly number[]> {
+  for (let last = 0; ; await breath()) {
+    const after = last;
+    const sql = `${select} AND id > ? ORDER BY id LIMIT ${JUDGED_ROWS}`;
+    const ids = idsOf(await database.ask(() => rows(sql, of, after)));
+    if (ids.length === 0) return;
+    yield ids;
+    last = ids.at(-1) ?? last;
+  }
+}
+
+/** The removals that were begun and not finished; another hub that does so, too, takes turns with this one. */
+async function continueRemovals(database: Database, signal: AbortSignal): Promise<void> {
+  const found = await database.ask(() => rows("SELECT held FROM structure_change WHERE held IS NOT NULL"));
+  for (const one of found) {
+    const held = JSON.parse(String(one["held"]));
+    if ("removing" in held) await continueRemoval(database, held, signal);
+  }
+}
+
+/** Slice after slice until the last one; null where what is left is to be judged again. */
+async function continueRemoval(database: Database, held: HeldRemoval, signal?: AbortSignal): Promise<Removal | null> {
+  const { dialect } = database;
+  const { accountId, entity, id } = held.removing;
+  const slice = function* (): Steps<{ readonly ended: Removal | null } | null> {
+    yield* dialect.holdLane(accountId);
+    const found = yield* ownedEntity(dialect, entity, id, accountId);
+    const now: HeldRemoval | null = JSON.parse((yield* heldText(accountId, dialect)) ?? "null");
+    // Another hub has ended it.
+    if (now?.key !== held.key || found === undefined) return { ended: found === undefined ? held.removed : null };
+    const isEnded = yield* removeSome(dialect, held, found);
+    // Others who keep what they know of the structure read it again.
+    yield* noteChange(accountId);
+    if (isEnded === null) return null;
+    yield* putHeld(accountId, null);
+    return { ended: isEnded ? held.removed : null };
+  };
+  const done = await writeSlices(database, slice, { signal, between: () => faultPoint("hub.removal.slice") });
+  return done?.ended ?? null;
+}
+
+/** Whether all is removed; null: there is more, false: points have come meanwhile, which stay with what they are in. */
+function* removeSome(dialect: StoreDialect, { removing, removed }: HeldRemoval, found: Row): Steps<boolean | null> {
+  const { accountId, entity, id, withPoints } = removing;
+  const below = yield* belowOf(entity, id);
+  const isLast = !isMuch(below);
+  // Variables before the sources that they are in.
+  const some = { ...below, sources: isLast || below.variables.length === 0 ? below.sources : [] };
+  if (!withPoints && (yield* pointsOf(dialect, idsOf(some.variables))).points > 0) return false;
+  yield* removeRows(dialect, removing, some);
+  yield* addBelowEvents(accountId, entity, found, some);
+  if (!isLast) return null;
+  yield* removeOwn(dialect, removing);
+  yield* addRemovalEvent(accountId, entity, found, removed);
+  return true;
+}
+
+function* removeAlone(dialect: StoreDialect, removing: Removing, found: Row, below: Below): Steps<Removal> {
+  const { accountId, entity, withPoints } = removing;
+  const ids = idsOf(below.variables);
+  const users = yield* usersOf(dialect, accountId, ids, holdersOf(removing, idsOf(below.sources)));
   if (users.length > 0) return { kind: "in-use", users };
   const { points, variables: holding } = yield* pointsOf(dialect, ids);
   if (points > 0 && !withPoints) return { kind: "holds-points", variables: holding, points };
+  yield* removeRows(dialect, removing, below);
+  yield* removeOwn(dialect, removing);
+  const counts = { sources: below.sources.length, variables: below.variables.length };
+  const removal = { kind: "removed" as const, ...counts, points };
+  yield* addBelowEvents(accountId, entity, found, below);
+  yield* addRemovalEvent(accountId, entity, found, removal);
+  return removal;
+}
+
+/** Up to one more than go in a slice. */
+function* belowOf(entity: StructureEntity, id: number): Steps<Below> {
+  const { variables, sources } = BELOW[entity];
+  const some = ` LIMIT ${SLICE_ROWS + 1}`;
+  return {
+    variables: inOrder(yield* rows(variables + some, id)),
+    sources: sources === null ? [] : inOrder(yield* rows(sources + some, id)),
+  };
+}
+
+const inOrder = (found: readonly Row[]) => found.toSorted((one, other) => Number(one["id"]) - Number(other["id"]));
+
+const isMuch = ({ variables, sources }: Below) => variables.length + sources.length > SLICE_ROWS;
+
+const idsOf = (found: readonly Row[]) => found.map((one) => Number(one["id"]));
+
+/** Entities whose values of forms calculated variables may read. */
+const holdersOf = ({ entity, id }: Removing, sourceIds: readonly number[]) =>
+  [
+    ["source", sourceIds],
+    ["site", entity === "site" ? [id] : []],
+  ] as const;
+
+function* removeRows(dialect: StoreDialect, { accountId }: Removing, { variables, sources }: Below): Steps<void> {
+  const { among } = dialect;
+  const ids = idsOf(variables);
   for (const table of ["point_version", "point", "point_block"])
     yield* change(`DELETE FROM ${table} WHERE ${among("variable_id")}`, ids);
   yield* forgetRollups(dialect, ids);
   // One calculated variable may read another one, which goes with it.
   yield* change(`DELETE FROM calculated_input WHERE ${among("calculated_id")}`, ids);
-  const variables = yield* change(`DELETE FROM variable WHERE ${among("id")}`, ids);
+  yield* change(`DELETE FROM calculated_input WHERE ${among("variable_id")}`, ids);
+  yield* change(`DELETE FROM variable WHERE ${among("id")}`, ids);
+  if (sources.length === 0) return;
   // Slices go with their site or source.
-  yield* change(`DELETE FROM source WHERE ${among("id")}`, sourceIds);
-  if (entity === "site") yield* change("DELETE FROM site WHERE id = ?", id);
-  if (sourceIds.length > 0) yield* clearReferences(dialect, accountId, "source", sourceIds);
-  if (entity === "site") yield* clearReferences(dialect, accountId, "site", [id]);
-  return { kind: "removed", sources: sourceIds.length, variables, points };
+  yield* change(`DELETE FROM source WHERE ${among("id")}`, idsOf(sources));
+  yield* clearReferences(dialect, accountId, "source", idsOf(sources));
+}
+
+function* removeOwn(dialect: StoreDialect, { accountId, entity, id }: Removing): Steps<void> {
+  if (entity !== "site") return;
+  yield* change("DELETE FROM site WHERE id = ?", id);
+  yield* clearReferences(dialect, accountId, "site", [id]);
+}
+
+function ownedEntity(dialect: StoreDialect, entity: StructureEntity, id: number, accountId: number) {
+  const sql = `SELECT * FROM ${entity} WHERE id = ? AND account_id = ?${dialect.forUpdate(entity)}`;
+  return row(sql, id, accountId);
 }
 
 /** Of all these variables, and how many of them have any. */

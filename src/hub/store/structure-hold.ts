@@ -1,9 +1,10 @@
 /**
- * Writes of an account's structure. While a form or a file of master data changes it in slices, the account is held:
- * other writes of its structure, and of values of forms, wait for the last slice.
+ * Writes of an account's structure. While a form, a file of master data or a removal changes it in slices, the account
+ * is held: other writes of its structure, and of values of forms, wait for the last slice.
  *
- * The many entities that a file of master data creates are added in slices, between which other accounts write. What a
- * held account has beyond its last ids of the beginning is of the file: unfinished, it is removed again.
+ * The many entities that a file of master data creates and changes are written in slices, between which other accounts
+ * write. What a held account has beyond its last ids of the beginning is of the file, and `structure_before` has how
+ * the others were: an unfinished file is undone by its thread, or at the next start.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -11,7 +12,17 @@ import { nowMs } from "./calculated/marks.ts";
 import { change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { noteChange } from "./source-zones.ts";
 import type { StructureEntity } from "./store.ts";
-import { type CreatedStructure, createSome, type StructurePlan } from "./structure-plan.ts";
+import {
+  CHANGED_LISTS,
+  CREATED_LISTS,
+  type CreatedStructure,
+  changeExisting,
+  changesBefore,
+  changesInParts,
+  createSome,
+  NOTHING_CREATED,
+  type StructurePlan,
+} from "./structure-plan.ts";
 
 /** The account was held for longer than a write waits. */
 export class StructureHeld extends Error {}
@@ -51,7 +62,7 @@ export async function writeStructure<T>(
 export function* beginChange(accountId: number): Steps<void> {
   const sql = "UPDATE structure_change SET changes = changes + 1 WHERE account_id = ? AND held IS NULL";
   if ((yield* change(sql, accountId)) === 0)
-    throw new StructureHeld("a form or a file of master data changes much of the account");
+    throw new StructureHeld("a form, a file of master data or a removal changes much of the account");
 }
 
 /** Grows with each change of the account's structure. */
@@ -70,12 +81,31 @@ export function* putHeld(accountId: number, held: string | null): Steps<void> {
   yield* change("UPDATE structure_change SET held = ? WHERE account_id = ?", held, accountId);
 }
 
+/**
+ * Calls `slice` in one write after the other until it answers something; null when the signal was aborted before. The
+ * writer is free as long as it was held: threads that wait for it ask for it after a while.
+ */
+export async function writeSlices<T extends object>(
+  database: Database,
+  slice: () => Steps<T | null>,
+  { signal, between }: { readonly signal?: AbortSignal | undefined; readonly between?: () => void } = {},
+): Promise<T | null> {
+  while (signal?.aborted !== true) {
+    const beginMs = performance.now();
+    const done = await database.write(slice);
+    if (done !== null) return done;
+    between?.();
+    await pause(performance.now() - beginMs);
+  }
+  return null;
+}
+
 /** Rows of a slice: some milliseconds of the writer. */
-const SLICE_ROWS = 300;
-/** A creation that has added nothing for so long is given up by its thread. */
+export const SLICE_ROWS = 300;
+/** A file that has written nothing for so long is given up by its thread. */
 const SILENCE_MS = 60_000;
 
-interface HeldCreation {
+interface HeldPlan {
   readonly key: string;
   /** The last ids of the account before. */
   readonly created: Readonly<Record<StructureEntity, number>>;
@@ -83,29 +113,22 @@ interface HeldCreation {
   readonly atMs: number;
 }
 
-const LISTS = ["sites", "sources", "variables"] as const;
-
-const countOf = (plan: StructurePlan) => LISTS.reduce((count, list) => count + plan[list].length, 0);
-
-export function createsMany(plan: StructurePlan): boolean {
-  return countOf(plan) > SLICE_ROWS;
-}
-
-export function createsAny(plan: StructurePlan): boolean {
-  return countOf(plan) > 0;
+export function isMuch(plan: StructurePlan): boolean {
+  return [...CREATED_LISTS, ...CHANGED_LISTS].reduce((count, list) => count + plan[list].length, 0) > SLICE_ROWS;
 }
 
 /**
- * `begin` says whether the plan still fits, and what `finish` returns does the rest of it in the last write; null: it
- * no longer fits, and nothing is created.
+ * Creates and changes what a plan names. `begin` says whether the plan still fits, and what `finish` returns does the
+ * rest in the last write; null: it no longer fits, and all is as before.
  */
-export async function createInSlices<T>(
+export async function applyInSlices<T>(
   database: Database,
   accountId: number,
   plan: StructurePlan,
   { begin, finish }: { begin(): Steps<boolean>; finish(created: CreatedStructure): () => Steps<T | null> },
 ): Promise<T | null> {
-  const held = await writeStructure(database, accountId, function* (): Steps<HeldCreation | null> {
+  const { dialect } = database;
+  const held = await writeStructure(database, accountId, function* (): Steps<HeldPlan | null> {
     if (!(yield* begin())) return null;
     const created = {
       site: yield* lastId("site"),
@@ -120,51 +143,65 @@ export async function createInSlices<T>(
     return Number((yield* row(`SELECT max(id) AS id FROM ${table} WHERE account_id = ?`, accountId))?.["id"] ?? 0);
   }
   if (held === null) return null;
-  const whileHeld = <R>(work: () => Steps<R | null>) =>
-    database.write(function* (): Steps<R | null> {
-      yield* database.dialect.holdLane(accountId);
+  const whileHeld = async <R>(work: () => Steps<R | null>) => {
+    const beginMs = performance.now();
+    const done = await database.write(function* (): Steps<R | null> {
+      yield* dialect.holdLane(accountId);
       if (!(yield* isHeldBy(database, accountId, held))) return null;
+      yield* putHeld(accountId, JSON.stringify({ ...held, atMs: nowMs() }));
       return yield* work();
     });
+    await pause(performance.now() - beginMs);
+    return done;
+  };
   try {
-    const ids: Record<(typeof LISTS)[number], number[]> = { sites: [], sources: [], variables: [] };
-    for (const list of LISTS)
+    const ids = { sites: [] as number[], sources: [] as number[], variables: [] as number[] };
+    for (const list of CREATED_LISTS)
       for (let from = 0; from < plan[list].length; from += SLICE_ROWS) {
-        const beginMs = performance.now();
-        const added = await whileHeld(function* () {
-          yield* putHeld(accountId, JSON.stringify({ ...held, atMs: nowMs() }));
-          return yield* createSome(accountId, plan, list, from, from + SLICE_ROWS, ids);
-        });
+        const added = await whileHeld(() => createSome(accountId, plan, list, from, from + SLICE_ROWS, ids));
         // Another hub took it for given up.
         if (added === null) return null;
         ids[list].push(...added);
-        await pause(performance.now() - beginMs);
       }
+    for (const [nth, part] of changesInParts(plan, SLICE_ROWS).entries()) {
+      const isChanged = await whileHeld(function* () {
+        const sql = "INSERT INTO structure_before (account_id, part, plan) VALUES (?, ?, ?)";
+        yield* change(sql, accountId, nth, yield* changesBefore(dialect, part));
+        yield* changeExisting(dialect, accountId, part, ids);
+        return true;
+      });
+      if (isChanged === null) return null;
+    }
     const last = finish(ids);
     const done = await whileHeld(function* () {
       const finished = yield* last();
       if (finished === null) return null;
-      yield* noteChange(accountId);
-      yield* putHeld(accountId, null);
+      yield* endHold(accountId);
       return { finished };
     });
     if (done !== null) return done.finished;
   } catch (thrown) {
     // Where the store has a fault, the hub does it later.
-    await undoCreation(database, accountId, held).catch(() => undefined);
+    await undoPlan(database, accountId, held).catch(() => undefined);
     throw thrown;
   }
-  await undoCreation(database, accountId, held);
+  await undoPlan(database, accountId, held);
   return null;
 }
 
-/** Removes what files created that are not finished. `isAll`: at the start, when no thread works on one. */
-export async function undoCreations(database: Database, isAll: boolean): Promise<void> {
+function* endHold(accountId: number): Steps<void> {
+  yield* change("DELETE FROM structure_before WHERE account_id = ?", accountId);
+  yield* noteChange(accountId);
+  yield* putHeld(accountId, null);
+}
+
+/** Undoes files that are not finished. `isAll`: at the start, when no thread works on one. */
+export async function undoPlans(database: Database, isAll: boolean): Promise<void> {
   const found = await database.ask(() => rows("SELECT account_id, held FROM structure_change WHERE held IS NOT NULL"));
   for (const one of found) {
-    const held = JSON.parse(String(one["held"])) as Partial<HeldCreation>;
+    const held = JSON.parse(String(one["held"])) as Partial<HeldPlan>;
     if (held.created === undefined || !(isAll || Number(held.atMs) < nowMs() - SILENCE_MS)) continue;
-    await undoCreation(database, Number(one["account_id"]), held as HeldCreation);
+    await undoPlan(database, Number(one["account_id"]), held as HeldPlan);
   }
 }
 
@@ -176,27 +213,32 @@ const UNUSED: Readonly<Record<StructureEntity, string>> = {
   site: "NOT EXISTS (SELECT 1 FROM source WHERE site_id = site.id)",
 };
 
-async function undoCreation(database: Database, accountId: number, held: HeldCreation): Promise<void> {
-  const slice = function* (): Steps<boolean> {
+async function undoPlan(database: Database, accountId: number, held: HeldPlan): Promise<void> {
+  await writeSlices(database, function* () {
     yield* database.dialect.holdLane(accountId);
-    if (!(yield* isHeldBy(database, accountId, held))) return true;
+    if (!(yield* isHeldBy(database, accountId, held))) return { held };
+    if (yield* changeBack(database.dialect, accountId)) return null;
     for (const table of ["variable", "source", "site"] as const) {
       const some = `SELECT id FROM ${table} WHERE account_id = ? AND id > ? AND ${UNUSED[table]} LIMIT ${SLICE_ROWS}`;
       const sql = `DELETE FROM ${table} WHERE id IN (${some})`;
-      if ((yield* change(sql, accountId, held.created[table])) > 0) return false;
+      if ((yield* change(sql, accountId, held.created[table])) > 0) return null;
     }
-    yield* noteChange(accountId);
-    yield* putHeld(accountId, null);
-    return true;
-  };
-  for (;;) {
-    const beginMs = performance.now();
-    if (await database.write(slice)) return;
-    await pause(performance.now() - beginMs);
-  }
+    yield* endHold(accountId);
+    return { held };
+  });
 }
 
-function* isHeldBy({ dialect }: Database, accountId: number, { key }: HeldCreation): Steps<boolean> {
-  const held: HeldCreation | null = JSON.parse((yield* heldText(accountId, dialect)) ?? "null");
+/** A part of what was changed, the last one first; false: all is as before. */
+function* changeBack(dialect: StoreDialect, accountId: number): Steps<boolean> {
+  const last = "SELECT part, plan FROM structure_before WHERE account_id = ? ORDER BY part DESC LIMIT 1";
+  const before = yield* row(last, accountId);
+  if (before === undefined) return false;
+  yield* changeExisting(dialect, accountId, JSON.parse(String(before["plan"])), NOTHING_CREATED);
+  yield* change("DELETE FROM structure_before WHERE account_id = ? AND part = ?", accountId, Number(before["part"]));
+  return true;
+}
+
+function* isHeldBy({ dialect }: Database, accountId: number, { key }: HeldPlan): Steps<boolean> {
+  const held: HeldPlan | null = JSON.parse((yield* heldText(accountId, dialect)) ?? "null");
   return held?.key === key;
 }

@@ -3,8 +3,16 @@ import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
 import { markDependants, markReaders, markRezoned, nowMs, WHOLE_HISTORY, zonesOf } from "./calculated/marks.ts";
 import { rows, type Steps, type StoreDialect, update } from "./database.ts";
 import type { SqlValue } from "./filter-sql.ts";
-import { putSlices, type ValuePlan, type ValuesEntity } from "./form-values.ts";
-import { siteColumns, sourceColumns, variableColumns } from "./structure-rows.ts";
+import { putSlices, sliceColumns, sliceOfRow, type ValuePlan, type ValuesEntity } from "./form-values.ts";
+import {
+  SOURCES,
+  siteColumns,
+  siteOf,
+  sourceColumns,
+  sourceOf,
+  variableColumns,
+  variableOf,
+} from "./structure-rows.ts";
 
 /** An entity of the store, or the one at this place of the list of those that the plan creates. */
 export type Ref = { readonly id: number } | { readonly created: number };
@@ -42,10 +50,19 @@ const VALUES_MAX = 20_000;
 
 export type CreatedStructure = Omit<CreatedIds, "users">;
 
+export const CREATED_LISTS = ["sites", "sources", "variables"] as const;
+export const CHANGED_LISTS = ["changedSites", "changedSources", "changedVariables"] as const;
+
+export const NOTHING_CREATED: CreatedStructure = { sites: [], sources: [], variables: [] };
+const NOTHING: StructurePlan = {
+  ...{ sites: [], sources: [], variables: [] },
+  ...{ changedSites: [], changedSources: [], changedVariables: [] },
+};
+
 /** All that a plan creates. */
 export function* createAll(accountId: number, plan: StructurePlan): Steps<CreatedStructure> {
   const created: Record<keyof CreatedStructure, readonly number[]> = { sites: [], sources: [], variables: [] };
-  for (const list of ["sites", "sources", "variables"] as const)
+  for (const list of CREATED_LISTS)
     created[list] = yield* createSome(accountId, plan, list, 0, plan[list].length, created);
   return created;
 }
@@ -86,6 +103,61 @@ export function* createSome(
   for (const [at, { values }] of [...sites, ...sources].entries())
     yield* putSlices(accountId, list === "sites" ? "site" : "source", ids[at] ?? 0, values);
   return ids;
+}
+
+/** The changes of a plan, as plans of so many changes at most. */
+export function changesInParts(plan: StructurePlan, most: number): readonly StructurePlan[] {
+  return CHANGED_LISTS.flatMap((list) =>
+    Array.from({ length: Math.ceil(plan[list].length / most) }, (_, nth) => ({
+      ...NOTHING,
+      [list]: plan[list].slice(nth * most, (nth + 1) * most),
+    })),
+  );
+}
+
+/** JSON of the plan that changes back what another one will change. */
+export function* changesBefore({ among }: StoreDialect, plan: StructurePlan): Steps<string> {
+  const { changedSites, changedSources, changedVariables } = plan;
+  const idsOf = (changed: readonly { readonly id: number }[]) => changed.map(({ id }) => id);
+  const sites = yield* rows(`SELECT * FROM site WHERE ${among("id")}`, idsOf(changedSites));
+  const sources = yield* rows(
+    `SELECT ${SOURCES.columns} FROM ${SOURCES.from} WHERE ${among("source.id")}`,
+    idsOf(changedSources),
+  );
+  const variables = yield* rows(`SELECT * FROM variable WHERE ${among("id")}`, idsOf(changedVariables));
+  const ofSites = yield* slicesBefore("site", changedSites);
+  const ofSources = yield* slicesBefore("source", changedSources);
+  const values = (slices: ValuePlan["slices"] = []) => ({ clientData: undefined, slices, references: [] });
+  return JSON.stringify({
+    ...NOTHING,
+    changedSites: sites.map(siteOf).map((body) => ({ id: body.id, body, values: values(ofSites.get(body.id)) })),
+    changedSources: sources
+      .map(sourceOf)
+      .map((body) => ({ id: body.id, body, site: { id: body.siteId }, values: values(ofSources.get(body.id)) })),
+    changedVariables: variables.map(variableOf).map((body) => ({ id: body.id, body })),
+  });
+}
+
+/** By entity, of the fields that a plan changes. */
+function* slicesBefore(
+  entity: ValuesEntity,
+  changed: readonly (WithValues & { readonly id: number })[],
+): Steps<ReadonlyMap<number, ValuePlan["slices"]>> {
+  const before = new Map<number, ValuePlan["slices"]>();
+  for (const { id, values } of changed) {
+    if (values.slices.length === 0) continue;
+    const held = (yield* rows(`SELECT ${sliceColumns} FROM attribute_slice WHERE ${entity}_id = ?`, id)).map(
+      sliceOfRow,
+    );
+    before.set(
+      id,
+      values.slices.map(({ fieldId }) => ({
+        ...{ fieldId, all: true },
+        values: held.filter((slice) => slice.fieldId === fieldId),
+      })),
+    );
+  }
+  return before;
 }
 
 /** The rest of a plan whose new entities are there. */

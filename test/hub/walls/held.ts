@@ -164,6 +164,7 @@ async function calculated(hub: TestHub): Promise<void> {
   await store.change(function* () {
     yield* change("INSERT INTO calculated_input VALUES (?, ?, ?, TRUE)", FIRST, FIRST, FIRST);
     yield* change("INSERT INTO calculated_field VALUES (?, 'site', ?, 1, ?)", FIRST, FIRST, FIRST);
+    yield* change("INSERT INTO structure_before VALUES (?, ?, ?)", FIRST, FIRST, HIDDEN);
     yield* change("INSERT INTO calculation_missed VALUES (?, ?, 0, 0, 0)", FIRST, FIRST);
     yield* change("INSERT INTO rollup VALUES (?, ?, 0, 1, ?, ?)", FIRST, HIDDEN, HIDDEN, Buffer.from(HIDDEN));
     const dates = Float64Array.of(Date.parse(DATE) - 3_600_000);

@@ -66,25 +66,17 @@ export interface Below {
 }
 
 /**
- * An event for each thing that is removed, so that those who select events by it receive one; the event of the entity
- * itself is the last one, and counts what went with it.
+ * An event for each thing that is removed with an entity, so that those who select events by it receive one; `found` is
+ * the row of the entity, which itself has none.
  */
-export function* addRemovalEvents(
-  accountId: number,
-  kind: StructureEntity,
-  found: Row,
-  { sources, variables, points }: Extract<Removal, { kind: "removed" }>,
-  below: Below,
-): Steps<void> {
-  const id = Number(found["id"]);
-  const name = text(found["name"]);
-  const common = { accountId, type: "structure.changed", state: "removed" } as const;
+export function* addBelowEvents(accountId: number, kind: StructureEntity, found: Row, below: Below): Steps<void> {
   const atMs = systemClock.now().epochMilliseconds;
-  const facts = { with: { kind, id: String(id), name } };
+  const facts = { with: { kind, id: String(found["id"]), name: text(found["name"]) } };
   const eventOf = (one: Row, of: "variable" | "source") => {
     const own = Number(one["id"]);
     return {
-      ...{ ...common, atMs, facts, subject: { kind: of, id: own, name: text(one["name"]) } },
+      ...({ accountId, type: "structure.changed", state: "removed", atMs, facts } as const),
+      subject: { kind: of, id: own, name: text(one["name"]) },
       siteId: number(one["site_id"]),
       ...(of === "variable" ? { sourceId: number(one["source_id"]), variableId: own } : { sourceId: own }),
     };
@@ -92,12 +84,22 @@ export function* addRemovalEvents(
   const all = [
     ...below.variables.map((one) => eventOf(one, "variable")),
     ...below.sources.map((one) => eventOf(one, "source")),
-  ].filter(({ subject }) => subject.kind !== kind);
-  yield* addEvents(all);
+  ];
+  yield* addEvents(all.filter(({ subject }) => subject.kind !== kind));
+}
+
+/** The event of the entity itself is the last one, and counts what went with it. */
+export function* addRemovalEvent(
+  accountId: number,
+  kind: StructureEntity,
+  found: Row,
+  { sources, variables, points }: Extract<Removal, { kind: "removed" }>,
+): Steps<void> {
+  const id = Number(found["id"]);
   const siteId = kind === "site" ? id : (number(found["site_id"]) ?? undefined);
   const sourceId = kind === "source" ? id : (number(found["source_id"]) ?? undefined);
   yield* addStructureEvent(accountId, "removed", {
-    ...{ kind, id, name, siteId, sourceId, atMs, facts: { sources, variables, points } },
+    ...{ kind, id, name: text(found["name"]), siteId, sourceId, facts: { sources, variables, points } },
     ...(kind === "variable" ? { variableId: id } : {}),
   });
 }

@@ -1,4 +1,4 @@
-/** The hub as a real process, killed between two slices of a changed form. */
+/** The hub as a real process, killed between two slices of a changed form, and of a removal. */
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openSqliteStore } from "../../src/hub/store/sqlite/index.ts";
@@ -46,4 +46,29 @@ test("a hub killed between slices of a form, and again when it continues, ends w
   const values = sources.slice(1).map(({ name, clientData }) => [name, clientData]);
   expect(values).toEqual(sources.slice(1).map(({ name }) => [name, { Invoice: { Main: { Power: Number(name) } } }]));
   expect(values).toHaveLength(SOURCES);
+});
+
+test("a hub killed between slices of a removal, and again when it continues, ends with the whole removal", async () => {
+  const hub = await hubProcess.run(directory.path);
+  const { siteId, sourceId } = await createChain(hub);
+  await hubProcess.end("SIGTERM");
+  const store = await openSqliteStore(join(directory.path, "hub.sqlite"));
+  const body = { sourceId, variableTypeId: 1, unitId: 8, granularity: 15, granularityTimeBase: 1, quantityType: 1 };
+  const made = Array.from({ length: SOURCES }, (_, at) =>
+    store.structure.createVariable(1, { ...body, name: `${at}` }),
+  );
+  await Promise.all(made);
+  await store.close();
+
+  const dying = await hubProcess.run(directory.path, "hub.removal.slice");
+  await expect(dying.call("DELETE", `/sites/${siteId}`)).rejects.toThrow();
+  expect(await hubProcess.killed()).toBe("SIGKILL");
+  await hubProcess.run(directory.path, "hub.removal.slice").catch(() => null);
+  expect(await hubProcess.killed()).toBe("SIGKILL");
+
+  const living = await hubProcess.run(directory.path);
+  // A write of the structure waits for the last slice.
+  const id = await living.post("/sites", { name: "Next", typeId: 3, timeZoneId: "UTC" });
+  expect((await living.get("/sites")).map((site: { id: number }) => site.id)).toEqual([id]);
+  expect(await living.get("/variables")).toEqual([]);
 });
