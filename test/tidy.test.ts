@@ -1,17 +1,17 @@
 /**
- * Checks the rules of the code: the import table, banned calls and words with their replacement, unused files, lengths,
- * the shape of mapper folders.
+ * Checks the rules of the code: the import table, banned calls with their replacement, unused files, lengths, names of
+ * files, paths in the documentation, the shape of mapper folders.
  */
 import { existsSync, globSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { describe, expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { ALL_BATCH_STATES, ALL_RUN_STATES, ARRIVAL_STATES } from "../src/states.ts";
-import { countsOf, MEASURES, textOf } from "./tidy/measures.ts";
-import { compare, readRatchet } from "./tidy/ratchet.ts";
-import { bannedWordsIn } from "./tidy/words.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const sources = globSync("src/**/*.ts", { cwd: root }).sort();
+const PAGES = globSync(["docs/**/*.md", "mappers/*/README.md", "*.md"], { cwd: root }).sort();
+/** `npm run generate` writes these pages from the sources. */
+const GENERATED = /^docs\/(configuration|errors|hub-configuration|metrics|specification-coverage)\.md$/;
 
 /** Folders that only the composition root may join: `gateway.ts`, and its helpers in `gateway/`. */
 const JOINED = [
@@ -201,6 +201,25 @@ const BANNED: readonly { call: RegExp; instead: string; except?: RegExp }[] = [
 ];
 
 const FILE_LINES_MAX = 700;
+const FUNCTION_LINES_MAX = 70;
+const COLUMNS_MAX = 120;
+const FOLDER_FILES_MAX = 40;
+
+/** Longer functions that are one story: closures over a state, and mappers that read a format from top to bottom. */
+const LONG_FUNCTIONS: readonly string[] = [
+  "mappers/fluvius/mapper.ts",
+  "mappers/green-button/mapper.ts",
+  "mappers/nem12/mapper.ts",
+  "mappers/standard/mapper.ts",
+  "src/cli/migrate/migrate.ts",
+  "src/gateway.ts",
+  "src/hub/push/webhooks.ts",
+  "src/ledger/postgres/shared-intake.ts",
+  "src/mapping/time.ts",
+  "src/operations/metrics.ts",
+  "src/workers/mapper-copies.ts",
+  "src/workers/pool.ts",
+];
 
 /** Two or more states one after the other: in an array or a set, in a list of SQL, or compared in turn. */
 const STATE_LIST = (() => {
@@ -211,149 +230,111 @@ const STATE_LIST = (() => {
   return new RegExp(`${list}|${compared}`);
 })();
 
-describe("the import table", () => {
-  it.each(sources)("%s imports only what its place permits", (file) => {
-    expect(importsOf(file).filter((target) => !allowed(file, target))).toEqual([]);
-  });
+const textOf = (file: string) => readFileSync(join(root, file), "utf8");
+const filesOf = (...patterns: string[]) => globSync(patterns, { cwd: root }).sort();
+/** What `find` answers for each file, with its name. */
+const breachesOf = (files: readonly string[], find: (file: string) => readonly unknown[]) =>
+  files.flatMap((file) => find(file).map((breach) => `${file}: ${breach}`));
+
+test("a file imports only what its place permits", () => {
+  expect(breachesOf(sources, (file) => importsOf(file).filter((target) => !allowed(file, target)))).toEqual([]);
 });
 
-describe("every source file", () => {
-  it("is reachable from an entrance", () => {
-    const reached = new Set<string>();
-    const visit = (file: string): void => {
-      if (reached.has(file)) return;
-      reached.add(file);
-      for (const target of importsOf(file)) visit(target);
-    };
-    for (const entrance of ENTRANCES) visit(entrance);
-    // Types of the bundler, which nobody imports.
-    for (const types of globSync("src/web/*/stylesheets.d.ts", { cwd: root })) reached.add(types);
-    for (const generator of globSync("config/*.ts", { cwd: root })) visit(generator);
-    expect(sources.filter((file) => !reached.has(file))).toEqual([]);
-  });
+test("every source file is reachable from an entrance", () => {
+  const reached = new Set<string>();
+  const visit = (file: string): void => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    for (const target of importsOf(file)) visit(target);
+  };
+  for (const entrance of ENTRANCES) visit(entrance);
+  // Types of the bundler, which nobody imports.
+  for (const types of filesOf("src/web/*/stylesheets.d.ts")) reached.add(types);
+  for (const generator of filesOf("config/*.ts")) visit(generator);
+  expect(sources.filter((file) => !reached.has(file))).toEqual([]);
+});
 
-  it.each(sources)("%s makes no banned call", (file) => {
-    const text = withoutComments(readFileSync(join(root, file), "utf8"));
-    const found = BANNED.filter(({ call, except }) => call.test(text) && !except?.test(file));
-    expect(found.map(({ call, instead }) => `${call.source}: use ${instead}`)).toEqual([]);
-  });
+test("no file makes a banned call", () => {
+  const bannedIn = (file: string) =>
+    BANNED.filter(({ call, except }) => call.test(withoutComments(textOf(file))) && !except?.test(file));
+  expect(
+    breachesOf(sources, (file) => bannedIn(file).map(({ call, instead }) => `${call.source}: use ${instead}`)),
+  ).toEqual([]);
+});
 
-  it.each(sources.filter((file) => !file.startsWith("src/states/") && !file.startsWith("src/hub/")))(
-    "%s names no list of states, which src/states/ derives",
-    (file) => {
-      const text = withoutComments(readFileSync(join(root, file), "utf8"));
-      expect(STATE_LIST.exec(text)?.[0] ?? null).toBeNull();
-    },
+test("no file of the gateway lists states, which src/states/ derives", () => {
+  const files = sources.filter((file) => !file.startsWith("src/states/") && !file.startsWith("src/hub/"));
+  expect(breachesOf(files, (file) => STATE_LIST.exec(withoutComments(textOf(file))) ?? [])).toEqual([]);
+});
+
+test("files have at most 700 lines, functions 70, lines 120 columns, and main 50 lines", () => {
+  const code = [...sources, ...filesOf("mappers/*/*.ts")];
+  const lengthOf = (file: string) => textOf(file).split("\n").length;
+  expect(code.filter((file) => lengthOf(file) > FILE_LINES_MAX)).toEqual([]);
+  expect(code.filter((file) => longFunctions(textOf(file)).length > 0).sort()).toEqual(LONG_FUNCTIONS);
+  const written = [...code, ...filesOf("bench/**/*.ts", "config/*.ts"), ...PAGES].filter(
+    (file) => file !== "CHANGELOG.md" && !GENERATED.test(file),
   );
-
-  it("has at most 700 lines", () => {
-    const long = sources.filter((file) => readFileSync(join(root, file), "utf8").split("\n").length > FILE_LINES_MAX);
-    expect(long).toEqual([]);
-  });
-
-  it("stands in a folder of at most 40 files", () => {
-    const counts = Map.groupBy(sources, (file) => dirname(file));
-    expect([...counts].filter(([, files]) => files.length > 40).map(([folder]) => folder)).toEqual([]);
-  });
-
-  it("keeps main under 50 lines", () => {
-    expect(readFileSync(join(root, "src/main.ts"), "utf8").split("\n").length).toBeLessThan(50);
-  });
+  expect(breachesOf(written, (file) => wideLines(textOf(file), file))).toEqual([]);
+  expect(lengthOf("src/main.ts")).toBeLessThan(50);
 });
 
-describe("the documentation", () => {
-  const pages = [...globSync(["docs/**/*.md", "mappers/*/README.md", "*.md"], { cwd: root })].sort();
+test("a folder has at most 40 source files", () => {
+  const counts = [...Map.groupBy(sources, (file) => dirname(file))];
+  expect(counts.filter(([, files]) => files.length > FOLDER_FILES_MAX).map(([folder]) => folder)).toEqual([]);
+});
 
-  it.each(pages)("%s names files that are there", (page) => {
-    const text = readFileSync(join(root, page), "utf8");
-    const named = [...text.matchAll(/`((?:src|test|config|bench|mappers|samples|docs)\/[\w./-]*)`/g)].map(
-      ([, path = ""]) => path,
-    );
+test("a file is named by a noun, not by a form in -ing", () => {
+  const files = filesOf("src/**/*.*", "test/**/*.ts", "bench/**/*.ts", "config/*.*", "mappers/**/*.*", "docs/**/*.*");
+  // Databases record the names of applied migrations, which therefore stay.
+  expect(files.filter((file) => !file.includes("/migrations/") && /ing(\.\w+)+$/.test(file))).toEqual([]);
+});
+
+test("the documentation names files that are there", () => {
+  const missing = (page: string) => {
+    const named = [...textOf(page).matchAll(/`((?:src|test|config|bench|mappers|samples|docs)\/[\w./-]*)`/g)];
     // The anchor of a link is cut off.
-    const linked = [...text.matchAll(/\]\((?!\w+:|#)([^)#\s]+)[^)]*\)/g)].map(([, path = ""]) =>
-      relative(root, resolve(root, dirname(page), path)),
-    );
+    const linked = [...textOf(page).matchAll(/\]\((?!\w+:|#)([^)#\s]+)[^)]*\)/g)];
+    const paths = [
+      ...named.map(([, path = ""]) => path),
+      ...linked.map(([, path = ""]) => relative(root, resolve(root, dirname(page), path))),
+    ];
     // The tutorial creates a mapper of this name.
-    const meant = [...named, ...linked].filter((path) => !path.startsWith("mappers/acme/"));
-    expect(meant.filter((path) => !existsSync(join(root, path)))).toEqual([]);
-  });
+    return paths.filter((path) => !path.startsWith("mappers/acme/") && !existsSync(join(root, path)));
+  };
+  expect(breachesOf(PAGES, missing)).toEqual([]);
 });
 
-describe("a measure that may only shrink", () => {
-  it.each(MEASURES)("has grown in no file: $name", (measure) => {
-    const { grown, shrunk } = compare(readRatchet()[measure.name] ?? {}, countsOf(measure));
-    if (shrunk.length > 0)
-      process.stderr.write(
-        `tidy: fewer ${measure.name} than permitted in ${shrunk.length} files; \`npm run ratchet\` lowers the limits\n`,
-      );
-    const words = grown.map(({ file, permitted, count }) => {
-      const places = measure.find(textOf(file), file).map((place) => `  ${file}:${place}`);
-      return [`${measure.name} of ${file}: ${permitted} permitted, ${count} found`, ...places].join("\n");
-    });
-    expect(words).toEqual([]);
-  });
-
-  it("lets files be moved and split, but not grow together", () => {
-    expect(compare({ "a.ts": 3 }, { "b.ts": 2, "c.ts": 1 }).grown).toEqual([]);
-    expect(compare({ "a.ts": 3 }, { "b.ts": 4 }).grown).toHaveLength(1);
-    expect(compare({ "a.ts": 3 }, { "a.ts": 4 }).grown).toHaveLength(1);
-    expect(compare({ "a.ts": 3 }, { "a.ts": 2, "b.ts": 1 }).grown).toHaveLength(1);
-  });
-
-  it("finds private words in comments, texts and names", () => {
-    const found = (text: string) => bannedWordsIn(text).map((one) => one.found);
-    expect(found("/** What is told. */\nconst partyOf = 1;")).toEqual(["party", "told", "/** What"]);
-    expect(found("// Polls the drop again, and reports the result.")).toEqual([]);
-  });
+test("migrations are numbered from 1, each once: a store skips a number that it has passed", () => {
+  for (const folder of filesOf("src/**/*migrations/")) {
+    const numbers = readdirSync(join(root, folder)).map((file) => Number(/^(\d{3})-.*\.sql$/.exec(file)?.[1]));
+    expect(numbers.toSorted((one, other) => one - other)).toEqual(numbers.map((_, at) => at + 1));
+  }
 });
 
-describe("every file", () => {
-  it("is named by a noun, not by a form in -ing", () => {
-    const files = globSync(
-      ["src/**/*.*", "test/**/*.ts", "bench/**/*.ts", "config/*.*", "mappers/**/*.*", "docs/**/*.*"],
-      { cwd: root },
-    );
-    // Databases record the names of applied migrations, which therefore stay.
-    const named = files.filter((file) => !file.includes("/migrations/"));
-    expect(named.filter((file) => /ing(\.\w+)+$/.test(file)).sort()).toEqual([]);
-  });
-});
-
-describe("mapper folders", () => {
+test("a mapper's folder has a mapper, a README and cases, and imports only the public contract and shared code", () => {
   const folders = readdirSync(join(root, "mappers")).filter((name) =>
     statSync(join(root, "mappers", name)).isDirectory(),
   );
+  const isForeign = (word: string) => /^\.\.\/(?!_[a-z]+\/)/.test(word) || /^headgate(?!\/mapper$)/.test(word);
+  expect(breachesOf(filesOf("mappers/*/*.ts"), (file) => importWords(textOf(file)).filter(isForeign))).toEqual([]);
   // Folders that begin with an underscore hold code that several mappers share.
-  const mappers = folders.filter((name) => !name.startsWith("_"));
-
-  it.each(mappers)("%s has a mapper, a README and cases with input and expectation", (name) => {
+  for (const name of folders.filter((folder) => !folder.startsWith("_"))) {
     const folder = join(root, "mappers", name);
-    expect(existsSync(join(folder, "mapper.ts"))).toBe(true);
-    expect(existsSync(join(folder, "README.md"))).toBe(true);
+    expect([name, existsSync(join(folder, "mapper.ts")), existsSync(join(folder, "README.md"))]).toEqual([
+      name,
+      true,
+      true,
+    ]);
     const cases = readdirSync(join(folder, "cases"));
-    expect(cases.length).toBeGreaterThan(0);
+    expect(cases.length, name).toBeGreaterThan(0);
     for (const one of cases) {
       const files = readdirSync(join(folder, "cases", one));
-      expect(files.some((file) => file.startsWith("input"))).toBe(true);
-      expect(files.some((file) => file.startsWith("expected"))).toBe(true);
-    }
-  });
-
-  it.each(folders)("%s imports only the public contract, and code that mappers share", (name) => {
-    for (const file of globSync(`mappers/${name}/*.ts`, { cwd: root })) {
-      const foreign = importWords(readFileSync(join(root, file), "utf8")).filter(
-        (word) => /^\.\.\/(?!_[a-z]+\/)/.test(word) || /^headgate(?!\/mapper$)/.test(word),
+      expect(files.some((file) => file.startsWith("input")) && files.some((file) => file.startsWith("expected"))).toBe(
+        true,
       );
-      expect(foreign).toEqual([]);
     }
-  });
-
-  it.each(folders)("%s has no file of more than 700 lines", (name) => {
-    const long = globSync(`mappers/${name}/*.ts`, { cwd: root }).filter(
-      (file) => readFileSync(join(root, file), "utf8").split("\n").length > FILE_LINES_MAX,
-    );
-    expect(long).toEqual([]);
-  });
+  }
 });
 
 function allowed(file: string, target: string): boolean {
@@ -388,4 +369,29 @@ function importWords(text: string): string[] {
 
 function withoutComments(text: string): string {
   return text.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "").replace(/(^|\s)\/\/ .*$/gm, "$1");
+}
+
+/** In pages, tables and code blocks may be wide. */
+function wideLines(text: string, file: string): readonly string[] {
+  let isCode = false;
+  return text.split("\n").flatMap((line, at) => {
+    if (file.endsWith(".md") && line.trimStart().startsWith("```")) isCode = !isCode;
+    const isFree = file.endsWith(".md") && (isCode || line.startsWith("|"));
+    return !isFree && line.length > COLUMNS_MAX ? [`line ${at + 1} has ${line.length} columns`] : [];
+  });
+}
+
+const CONTROL = /^\s*(\} )?(if|for|while|switch|catch|else|do|try)\b/;
+/** The formatter puts the end of a function at the indentation of its first line. */
+const OPENS = /(\bfunction\b.*|=> |\)(: [^=]+)? )\{$/;
+
+function longFunctions(text: string): readonly number[] {
+  const all = text.split("\n");
+  return all.flatMap((line, at) => {
+    if (!OPENS.test(line) || CONTROL.test(line)) return [];
+    const indent = /^\s*/.exec(line)?.[0] ?? "";
+    const length = all.slice(at + 1).findIndex((one) => one.startsWith(`${indent}}`));
+    const body = all.slice(at, at + 2 + length).filter((one) => one.trim() !== "");
+    return body.length > FUNCTION_LINES_MAX ? [at + 1] : [];
+  });
 }
