@@ -9,7 +9,6 @@ import type { HubOptions } from "../hub/options.ts";
 import { refuseUnknownGrants } from "../hub/sign-on/known-accounts.ts";
 import type { OidcProvider } from "../hub/sign-on/options.ts";
 import { readStore } from "../hub/store/open.ts";
-import { changeWords } from "../hub/store/referential-changes.ts";
 import { isoOfMs } from "../hub/time.ts";
 import { refuseRepeatedIds, refuseUnknownAccounts } from "../hub/token/seed.ts";
 import { HeadgateError, systemCode, wordsOf } from "../support/errors.ts";
@@ -52,9 +51,6 @@ async function probeStore({ store }: HubOptions, say: (finding: HubFinding) => v
     const fault = accountIds === null && "path" in store ? await unwritable(store.path) : null;
     if (fault === null) say({ part, level: "ok", what });
     else say({ part, level: "failed", what: fault, hint: "Correct `store.path`, or give this user the right." });
-    const changes = accountIds === null ? [] : await referentialChanges(store);
-    const changed = `an upgrade changed ids of referentials: ${changes.map(changeWords).join(", ")}`;
-    if (changes.length > 0) say({ part, level: "ok", what: changed });
     if (accountIds !== null) for (const finding of await pausedSubscriptions(store)) say(finding);
     return { isRead: fault === null, accountIds: accountIds ?? [] };
   } catch (thrown) {
@@ -64,16 +60,11 @@ async function probeStore({ store }: HubOptions, say: (finding: HubFinding) => v
   }
 }
 
-/** A store that no hub has brought up to date yet has no such report. */
-async function referentialChanges(store: HubOptions["store"]) {
-  return (await readIfThere(store, (stores) => stores.referentialChanges.list())) ?? [];
-}
-
 const PAUSED_SHOWN = 20;
 
 /** A receiver that failed for too long: its events wait until a person resumes the subscription. */
 async function pausedSubscriptions(store: HubOptions["store"]): Promise<readonly HubFinding[]> {
-  const paused = (await readIfThere(store, (stores) => stores.eventDeliveries.paused())) ?? [];
+  const paused = (await readStore(store, (stores) => stores.eventDeliveries.paused())) ?? [];
   const common = { part: "store", level: "warning", about: "subscriptions" } as const;
   const found = paused.slice(0, PAUSED_SHOWN).map(({ id, accountId, name, pausedMs, failure }) => ({
     ...common,
@@ -84,19 +75,6 @@ async function pausedSubscriptions(store: HubOptions["store"]): Promise<readonly
   }));
   const more = paused.length - found.length;
   return more === 0 ? found : [...found, { ...common, what: `${counted(more, "more subscription")} are paused` }];
-}
-
-/** Null also from a store that no hub of this version has brought up to date yet. */
-async function readIfThere<Found>(
-  store: HubOptions["store"],
-  read: Parameters<typeof readStore<Found>>[1],
-): Promise<Found | null> {
-  try {
-    return await readStore(store, read);
-  } catch (thrown) {
-    if (thrown instanceof HeadgateError) return null;
-    throw thrown;
-  }
 }
 
 /** As the start writes them to the store. */

@@ -20,7 +20,7 @@ interface Named {
 describe("a referential of ids and names", () => {
   it.each([
     ["/sitetypes", 16, { 1: "House", 16: "Public Lighting" }],
-    ["/sourceTypes", 114, {}],
+    ["/sourceTypes", 114, { 72: "Pushed Data" }],
     ["/gatewayTypes", 50, {}],
     ["/unitFamily", 56, {}],
     [
@@ -34,6 +34,8 @@ describe("a referential of ids and names", () => {
         9: "Megawatt-hour",
         18: "Litre",
         19: "Cubic meter",
+        28: "Degree Celsius",
+        31: "Percent",
       },
     ],
     ["/energyTypes", 27, { 0: "Solar", 1: "Electricity", 28: "Sewer" }],
@@ -41,7 +43,13 @@ describe("a referential of ids and names", () => {
     [
       "/variableTypes",
       199,
-      { 0: "General consumption", 6: "Total consumption", 130: "Manual Consumption", 131: "Generic" },
+      {
+        0: "General consumption",
+        6: "Total consumption",
+        25: "Total index",
+        130: "Manual Consumption",
+        131: "Generic",
+      },
     ],
   ])("%s has %i entries, each with an id and a name of its own", async (path, size, anchors) => {
     const rows = await list<Named[]>(path);

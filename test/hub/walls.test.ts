@@ -16,7 +16,7 @@ let hub: TestHub;
 const OTHER = { as: "second", account: 2 };
 const NOBODYS = { id: 987_654, text: "nowhere" };
 /** Tables that hold rows of an account only for a moment, or only with settings that other tests make. */
-const EMPTY = ["body", "recovery_code", "referential_change", "usage"];
+const EMPTY = ["body", "recovery_code", "usage"];
 
 /** What the other account calls with. */
 const FOREIGN: Readonly<Record<string, () => Promise<Record<string, string>>>> = {

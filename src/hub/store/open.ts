@@ -14,7 +14,6 @@ import {
 import { openPostgresIngest } from "./postgres/ingest.ts";
 import { openPostgresSeries } from "./postgres/series.ts";
 import type { OpenSeries } from "./quality/series.ts";
-import { logReferentialChanges } from "./referential-changes.ts";
 import type { CalculationStore, ReadStore } from "./resources.ts";
 import { openSqliteCalculations, openSqliteMasterData, openSqliteStore, readSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
@@ -22,16 +21,14 @@ import { openSqliteSeries } from "./sqlite/series.ts";
 import type { HubStore, IngestStore } from "./store.ts";
 import type { Retention } from "./version-plan.ts";
 
-export async function openStore(
+export function openStore(
   options: HubOptions["store"],
   log: Logger = silentLog,
   filterMs = FILTER_MS,
 ): Promise<HubStore> {
-  const store = await (options.kind === "sqlite"
+  return options.kind === "sqlite"
     ? openSqliteStore(options.path, filterMs)
-    : openPostgresStore(options, log, filterMs));
-  await logReferentialChanges(store.referentialChanges, log);
-  return store;
+    : openPostgresStore(options, log, filterMs);
 }
 
 /** For a command, beside a hub or without one. Null where there is no store yet. Throws as `openStore` does. */

@@ -18,7 +18,6 @@ import { createMasterDataReports } from "./master-data.ts";
 import { createPeopleStore } from "./people/people.ts";
 import { createRefreshTokenStore } from "./people/refresh-tokens.ts";
 import { createMeasuredStore } from "./quality/variables.ts";
-import { createReferentialChangeStore } from "./referential-changes.ts";
 import { createSearchStore } from "./search/search.ts";
 import { createSessionStore } from "./sessions/sessions.ts";
 import { createExternalIdentityStore } from "./sign-on/external-identities.ts";
@@ -35,7 +34,6 @@ type CommonStores = Pick<
   | "identity"
   | "people"
   | "refreshTokens"
-  | "referentialChanges"
   | "structure"
   | "forms"
   | "slices"
@@ -85,7 +83,6 @@ export function commonStores(database: Database): CommonStores {
     people: createPeopleStore(database),
     externalIdentities: createExternalIdentityStore(database),
     refreshTokens: createRefreshTokenStore(database),
-    referentialChanges: createReferentialChangeStore(database),
     structure: createStructureStore(database),
     sessions: createSessionStore(database),
     views: createViewStore(database),

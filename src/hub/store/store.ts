@@ -27,7 +27,6 @@ import type { PeopleStore } from "./people/people.ts";
 import type { RefreshTokenStore } from "./people/refresh-tokens.ts";
 import type { HeadAsk, HeadPage } from "./point-selection.ts";
 import type { MeasuredStore } from "./quality/variables.ts";
-import type { ReferentialChangeStore } from "./referential-changes.ts";
 import type { RollupStore } from "./rollups/rollups.ts";
 import type { SearchStore } from "./search/search.ts";
 import type { SessionStore } from "./sessions/sessions.ts";
@@ -274,7 +273,6 @@ export interface HubStore extends MailStores {
   readonly people: PeopleStore;
   readonly externalIdentities: ExternalIdentityStore;
   readonly refreshTokens: RefreshTokenStore;
-  readonly referentialChanges: ReferentialChangeStore;
   readonly structure: StructureStore;
   readonly views: ViewStore;
   readonly calculated: CalculatedStore;

@@ -6,7 +6,7 @@ import { change, type Database, row, rows, type Steps } from "../../../src/hub/s
 import { POSTGRES } from "../../../src/hub/store/postgres/dialect.ts";
 import { SQLITE } from "../../../src/hub/store/sqlite/dialect.ts";
 import type { HubStore } from "../../../src/hub/store/store.ts";
-import { createChain, startTestHub, type TestHub } from "../fixture.ts";
+import { createChain, startTestHub, type TestHub, until } from "../fixture.ts";
 
 const STEP_MS = 900_000;
 const BEGIN_MS = Date.parse("2025-10-05T00:00:00Z");
@@ -182,4 +182,16 @@ test("rows that could not be packed while the store was in trouble are packed la
   await packing.next();
   expect(await rowsOf(variableId)).toBe(0);
   expect(await valuesOf(variableId)).toEqual(data.map(({ value }) => value));
+});
+
+test("rows that a hub left behind are packed after the next start, and read as before", async () => {
+  const variableId = await createRows(5_000);
+  const tagged = 'UPDATE point SET tags = \'{"a":"b"}\' WHERE variable_id = ? AND value BETWEEN 2000 AND 2499';
+  await inWrite(() => change(tagged, variableId));
+  const before = await valuesOf(variableId);
+  await hub.restart();
+  // 500 with tags stay rows.
+  await until(async () => ((await rowsOf(variableId)) === 500 ? true : undefined));
+  expect(await blocksOf(variableId)).toBeGreaterThan(4);
+  expect(await valuesOf(variableId)).toEqual(before);
 });

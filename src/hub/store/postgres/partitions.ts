@@ -10,7 +10,7 @@ import { type Sql, transact } from "./database.ts";
 
 type Table = "point" | "point_version";
 
-/** As in `migrations/001-initial.sql`. */
+/** As in `migrations/001-store.sql`. */
 const FIRST_MS = Date.UTC(1990, 0);
 const END_MS = Date.UTC(2100, 0);
 const LOCK = 4_713_002;

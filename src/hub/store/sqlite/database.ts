@@ -13,7 +13,6 @@ import { createPrivateFile, PRIVATE_FOLDER } from "../../../support/private-file
 import { startFault } from "../../../support/start-fault.ts";
 import { newerStore } from "../schema-faults.ts";
 import { installTextFunctions } from "./dialect.ts";
-import { installRenumbering } from "./renumbered.ts";
 
 const BUSY_WAIT_MS = 5;
 const BUSY_WAITS_MAX = 12_000;
@@ -52,10 +51,7 @@ export function openDatabase(options: OpenOptions): DatabaseSync {
         PRAGMA wal_autocheckpoint = ${checkpointPages}`,
     );
     installTextFunctions(database);
-    if (migrations !== null) {
-      installRenumbering(database);
-      migrate(database, schemaIn(migrations), path);
-    }
+    if (migrations !== null) migrate(database, schemaIn(migrations), path);
     return database;
   } catch (thrown) {
     if (thrown instanceof ConfigError) throw thrown;

@@ -1,2 +1,0 @@
--- How often a file was offered to the triggers: what becomes of an earlier offer no longer counts.
-ALTER TABLE stored_file ADD COLUMN offers INTEGER NOT NULL DEFAULT 1;

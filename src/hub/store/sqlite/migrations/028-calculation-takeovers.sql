@@ -1,1 +1,0 @@
-ALTER TABLE calculation ADD COLUMN takeovers INTEGER NOT NULL DEFAULT 0; -- without progress, by nodes whose last one ended
