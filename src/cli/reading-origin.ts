@@ -1,7 +1,7 @@
 /** `headgate trace --target … --date …`: finds the file, sheet and row of a stored reading. */
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { instantMs, type TracedReading, targetFields, traceReadings } from "../gateway/console/reading-origin.ts";
-import type { ReadingQuery } from "../spool/search.ts";
+import type { ReadingQuery } from "../spool/target-index.ts";
 import { RejectedError } from "../support/errors.ts";
 import { invalidOption } from "../support/invalid-option.ts";
 import { targetWords } from "../wire/target.ts";
@@ -13,7 +13,7 @@ export async function traceReading(
   date: string,
   options: { readonly config: string; readonly json?: boolean },
 ): Promise<number> {
-  const query = { ...readTarget(target), atMs: readInstant(date) };
+  const query = { fields: readTarget(target), atMs: readInstant(date) };
   const { ledger, config } = await openLedgerToRead(options.config);
   try {
     const found = await traceReadings(config.spool.path, query, ledger, printConcern);
@@ -27,8 +27,8 @@ export async function traceReading(
   }
 }
 
-function printFound(found: readonly TracedReading[], { words }: ReadingQuery, date: string): void {
-  print(styled("bold", `${words} at ${date}`));
+function printFound(found: readonly TracedReading[], { fields }: ReadingQuery, date: string): void {
+  print(styled("bold", `${targetWords(fields)} at ${date}`));
   printTable(
     ["  value", "version", "drop", "file", "sheet", "row", "run", "operation"],
     found.map(({ value, version, drop, path, sheet, row, state, runId, operationId }) => [
@@ -46,10 +46,10 @@ function printFound(found: readonly TracedReading[], { words }: ReadingQuery, da
     print("  The newest run is first; the service returns the latest reading, unless versions differ.");
 }
 
-function notFound({ words }: ReadingQuery, date: string, config: GatewayConfig): RejectedError {
+function notFound({ fields }: ReadingQuery, date: string, config: GatewayConfig): RejectedError {
   return new RejectedError("HG-CLI-002", {
     operation: "trace",
-    subject: `${words} at ${date}`,
+    subject: `${targetWords(fields)} at ${date}`,
     message: "no reading of that target and date is in the spool",
     hint:
       `The spool ${config.spool.path} keeps rows as long as inputs (spool.keepInputs). Write the target as ` +
@@ -57,10 +57,10 @@ function notFound({ words }: ReadingQuery, date: string, config: GatewayConfig):
   });
 }
 
-function readTarget(text: string): Pick<ReadingQuery, "words" | "fields"> {
+function readTarget(text: string): ReadingQuery["fields"] {
   const fields = targetFields(text);
   if (fields === null) throw invalidOption("--target", `${text} names no target`);
-  return { words: targetWords(fields), fields };
+  return fields;
 }
 
 function readInstant(text: string): number {

@@ -8,17 +8,13 @@
  *     end         a line with the bytes of the directory
  *
  * A segment of several runs has a name for each of them (hard links). A split appends batches, a directory and an end.
- * Earlier versions wrote segments of one run without a trailer, with row index and targets in files beside them.
  */
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import type { TargetFacts } from "../model.ts";
 
-/** End of the name of a row index beside its segment. */
-export const ROWS = ".rows";
-
-/** End of the name of the target index beside its segment. */
-export const ABOUT = ".about";
+/** End of the name of a row index until the batches of its run are complete. */
+export const ROWS_PART = ".rows.part";
 
 export interface RunAbout {
   /** Earliest and latest date. */
@@ -42,12 +38,12 @@ export function aboutOf({ period, targets }: MappedContents): RunAbout | null {
 
 /**
  * One line of a row index: the source rows of the readings of a batch, in the order of its body. 0 is unknown. Rows and
- * sheets are stored as `row-list.ts` says, and by earlier versions one by one.
+ * sheets are stored as `row-list.ts` says.
  */
 export interface RowIndexLine {
   readonly sequence: string;
-  /** Of the batch in the file. Absent in earlier versions, where batches of a run follow one another. */
-  readonly offset?: number;
+  /** Of the batch in the file. */
+  readonly offset: number;
   /** Bytes of the batch. */
   readonly length: number;
   readonly rows: readonly number[];
@@ -56,7 +52,7 @@ export interface RowIndexLine {
   readonly sheets?: Readonly<Record<string, string>>;
 }
 
-/** The first line of a row index with a digest. */
+/** The first line of a row index. */
 export const ROWS_BEGIN = `${JSON.stringify({ sealed: true })}\n`;
 
 const LINES_PER_PIECE = 1_000;
@@ -106,8 +102,7 @@ export interface Footer {
   readonly batches: number;
   readonly rows: number;
   readonly about: number;
-  /** Absent in segments of one run that earlier versions wrote. */
-  readonly run?: string;
+  readonly run: string;
   /** Of a run whose input is in the segment: its offset and bytes. */
   readonly input?: readonly [offset: number, length: number];
 }
@@ -118,8 +113,7 @@ export interface SegmentEnd {
   readonly directory: number;
 }
 
-/** Earlier versions wrote the second. */
-export const END_MARKS = ['\n{"headgate-segment":', '\n{"headgate-pack":'].map((mark) => Buffer.from(mark));
+export const END_MARK = Buffer.from('\n{"headgate-segment":');
 export const FOOTER_MARK = Buffer.from('\n{"headgate-trailer":');
 /** Bytes of a footer, and of an end. */
 export const FOOTER_MAX = 256;

@@ -5,7 +5,7 @@ import { syncDirectory, syncFile } from "../support/durable.ts";
 import { systemCode } from "../support/errors.ts";
 import { faultPoint } from "../support/faults.ts";
 import { type Settled, settleEach } from "../support/settled.ts";
-import { ABOUT, ROWS } from "./layout.ts";
+import { ROWS_PART } from "./layout.ts";
 
 /** A complete segment that is not synced and has no names yet. */
 export interface SegmentPart {
@@ -29,10 +29,7 @@ export async function publishSegment({ part, paths, isShared }: SegmentPart): Pr
 
 function giveName(part: string, path: string, isShared: boolean): void {
   if (isShared) link(part, path);
-  else {
-    removeBeside(path);
-    renameSync(part, path);
-  }
+  else renameSync(part, path);
   faultPoint("segment.named");
 }
 
@@ -41,22 +38,13 @@ function link(part: string, path: string): void {
     linkSync(part, path);
   } catch (thrown) {
     if (systemCode(thrown) !== "EEXIST") throw thrown;
-    removeBeside(path);
     unlinkSync(path);
     linkSync(part, path);
   }
 }
 
-/**
- * Files beside the name, of an attempt by an earlier version, would be taken for indexes of this segment. Those without
- * a segment are removed when the spool is swept.
- */
-function removeBeside(path: string): void {
-  for (const beside of [`${path}${ROWS}`, `${path}${ABOUT}`]) rmSync(beside, { force: true });
-}
-
 /** Removes a part whose writer could not discard it, with its index of rows. */
 export function discardPart(part: string): void {
   rmSync(part, { force: true });
-  rmSync(`${part}${ROWS}.part`, { force: true });
+  rmSync(`${part}${ROWS_PART}`, { force: true });
 }

@@ -1,6 +1,6 @@
 /** Finds the trailer of a run in a segment (`layout.ts`). */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { END_MARKS, FOOTER_MARK, FOOTER_MAX, type Footer, runOf, type SegmentEnd, type Span } from "./layout.ts";
+import { END_MARK, FOOTER_MARK, FOOTER_MAX, type Footer, runOf, type SegmentEnd, type Span } from "./layout.ts";
 
 export interface Trailer {
   readonly rows: Span;
@@ -19,20 +19,19 @@ const CHUNK_BYTES = 64 * 1024;
 /** Bytes at the end of a segment that are searched: more than the children of any split that a crash interrupted. */
 const SEARCHED_MAX = 64 * 1024 * 1024;
 
-/**
- * The trailer of the run that the name begins with, by the directory at the end of the segment; in a file of an earlier
- * version, the trailer that the file ends with. Throws disk errors.
- */
+/** The trailer of the run that the name begins with; null when the segment has none. Throws disk errors. */
+export function trailerOf(path: string): Trailer | null {
+  return trailerAtEnd(path) ?? trailerAnywhere(path);
+}
+
+/** By the directory at the end of the segment. */
 export function trailerAtEnd(path: string): Trailer | null {
   return withFile(path, (file, size) => {
     const tail = read(file, Math.max(0, size - FOOTER_MAX), Math.min(size, FOOTER_MAX));
     const tailAt = size - tail.length;
-    const endAt = Math.max(...END_MARKS.map((mark) => tail.lastIndexOf(mark)));
-    if (endAt !== -1 && tail.indexOf(LINE_FEED, endAt + 1) === tail.length - 1)
-      return byDirectory(file, tail.subarray(endAt + 1), tailAt + endAt + 1, runOf(path));
-    const at = tail.lastIndexOf(FOOTER_MARK);
-    const found = at === -1 ? null : parsed(tail.subarray(at + 1), tailAt + at + 1, runOf(path));
-    return found !== null && found.footer.offset + found.footer.length === size ? found : null;
+    const endAt = tail.lastIndexOf(END_MARK);
+    if (endAt === -1 || tail.indexOf(LINE_FEED, endAt + 1) < tail.length - 1) return null;
+    return byDirectory(file, tail.subarray(endAt + 1), tailAt + endAt + 1, runOf(path));
   });
 }
 
@@ -46,10 +45,7 @@ function byDirectory(file: number, lastLine: Buffer, lastAt: number, run: string
   return found === null ? null : { ...found, isShared: Object.keys(footers ?? {}).length > 1 };
 }
 
-/**
- * The trailer of the run that the name begins with, searched from the end of the segment: a crash in the middle of a
- * split leaves no directory at the end, and earlier versions wrote none after the children of splits.
- */
+/** Searched from the end of the segment: a crash in the middle of a split leaves no directory at the end. */
 export function trailerAnywhere(path: string): Trailer | null {
   return withFile(path, (file, size) => {
     for (let end = size; end > Math.max(0, size - SEARCHED_MAX); ) {
@@ -101,7 +97,7 @@ function read(file: number, offset: number, length: number): Buffer {
  */
 function parsed(bytes: Buffer, offset: number, run: string): Trailer | null {
   const footer = line<Footer>(bytes);
-  if (footer === null || (footer.run !== undefined && footer.run !== run)) return null;
+  if (footer?.run !== run) return null;
   const rows = { offset: footer.batches + 1, length: footer.rows };
   const about = { offset: rows.offset + rows.length, length: footer.about };
   if (about.offset + about.length !== offset) return null;

@@ -10,7 +10,7 @@ import {
   endText,
   footerText,
   type MappedContents,
-  ROWS,
+  ROWS_PART,
   runOf,
   type SegmentRun,
 } from "./layout.ts";
@@ -99,7 +99,7 @@ export class SegmentWriter {
   sinkOf(run: SegmentRun): BatchSink {
     const begin = this.#end;
     const counter = new SliceCounter(begin);
-    const rows = new RowIndexPart(`${this.#path}${ROWS}.part`);
+    const rows = new RowIndexPart(`${this.#path}${ROWS_PART}`);
     return {
       // The end of the name is the one that the spool sweeps after a crash.
       spillPath: `${this.#path}.spill.part`,

@@ -8,7 +8,7 @@ import { readSpan } from "../segment/trailer.ts";
 import { digestOfFile } from "../support/digest.ts";
 import { publishDurably, syncDirectory, syncFile } from "../support/durable.ts";
 import { keptPlace, openKept, sizeOf } from "./kept-files.ts";
-import { KEPT_ENDS, PART, READABLE_ENDS, type SpoolPlaces } from "./paths.ts";
+import { KEPT_ENDS, PART, type SpoolPlaces } from "./paths.ts";
 import { type FilePart, keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
 
 /** Whether a run is in progress, or at rest. */
@@ -72,7 +72,7 @@ export class SpoolInputs {
   async kept(): Promise<readonly string[]> {
     const names = await readdir(this.#places.kept);
     const idsOf = (end: string) => names.flatMap((name) => (name.endsWith(end) ? [name.slice(0, -end.length)] : []));
-    const ids = new Set(READABLE_ENDS.input.flatMap(idsOf));
+    const ids = new Set(Object.values(KEPT_ENDS.input).flatMap(idsOf));
     for (const id of idsOf(KEPT_ENDS.segment.plain)) if (this.#kept(id) !== null) ids.add(id);
     return [...ids];
   }

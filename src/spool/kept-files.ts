@@ -8,12 +8,12 @@ import { open, writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { createGunzip, createZstdDecompress, zstdCompress } from "node:zlib";
+import { createZstdDecompress, zstdCompress } from "node:zlib";
 import type { Span } from "../segment/layout.ts";
 import { Chunks } from "../support/chunks.ts";
 import { syncFile } from "../support/durable.ts";
 import type { CompressibleFile } from "./kept-segments.ts";
-import { isKeptPlain, KEPT_ENDS, type KeptKind, PACKABLE, PART, PIECE_MAX, READABLE_ENDS } from "./paths.ts";
+import { isKeptPlain, KEPT_ENDS, type KeptKind, PACKABLE, PART, PIECE_MAX } from "./paths.ts";
 
 const PIECES = new Chunks(PIECE_MAX, 4);
 
@@ -63,7 +63,8 @@ async function readInto(chunk: Buffer, path: string, first: number): Promise<Buf
 
 /** Null when it is not kept. */
 export function keptPlace(kept: string, kind: KeptKind): string | null {
-  return READABLE_ENDS[kind].map((end) => `${kept}${end}`).find((path) => sizeOf(path) !== null) ?? null;
+  const { plain, packed } = KEPT_ENDS[kind];
+  return [plain, packed].map((end) => `${kept}${end}`).find((path) => sizeOf(path) !== null) ?? null;
 }
 
 /**
@@ -72,7 +73,7 @@ export function keptPlace(kept: string, kind: KeptKind): string | null {
  */
 export function openKept(path: string, span?: Span): Readable {
   if (span?.length === 0) return Readable.from([]);
-  if (path.endsWith(".gz") || path.endsWith(".zst")) return openPacked(path, span);
+  if (path.endsWith(".zst")) return openPacked(path, span);
   const range = span === undefined ? {} : { start: span.offset, end: span.offset + span.length - 1 };
   try {
     return createReadStream(path, { ...range, fd: openSync(path, "r") });
@@ -90,7 +91,7 @@ function packedPlace(path: string): string | null {
 
 function openPacked(path: string, span?: Span): Readable {
   const file = createReadStream(path);
-  const plain = path.endsWith(".gz") ? createGunzip() : createZstdDecompress();
+  const plain = createZstdDecompress();
   file.once("error", (fault) => plain.destroy(fault));
   plain.once("close", () => file.destroy());
   file.pipe(plain);

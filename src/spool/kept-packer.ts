@@ -22,7 +22,7 @@ import { zstdCompressSync } from "node:zlib";
 import { trailerAtEnd } from "../segment/trailer.ts";
 import { syncNamesNow, type TaskFacts, triedOnce } from "../support/threads/disk-work.ts";
 import { type CompressibleFile, indexesIn } from "./kept-segments.ts";
-import { ABOUT, KEPT_ENDS, type KeptKind, PACKABLE, PART, PIECE_MAX } from "./paths.ts";
+import { KEPT_ENDS, type KeptKind, PACKABLE, PART, PIECE_MAX } from "./paths.ts";
 
 /** Bytes that are compressed at once: each piece is a frame of its own. */
 const FRAME_BYTES = 1024 * 1024;
@@ -63,7 +63,7 @@ function packOne(kept: string, kind: KeptKind, facts: TaskFacts<unknown>): void 
   const from = `${kept}${KEPT_ENDS[kind].plain}`;
   const status = statSync(from, { throwIfNoEntry: false });
   if (status === undefined || !isUnpacked(from, status)) return;
-  const parts = partsOf(kept, { from, kind, size: status.size });
+  const parts = partsOf({ from, kind, size: status.size });
   const packed: string[] = [];
   for (const file of parts) {
     const to = `${kept}${KEPT_ENDS[file.kind].packed}`;
@@ -78,12 +78,11 @@ function packOne(kept: string, kind: KeptKind, facts: TaskFacts<unknown>): void 
   unlinkSync(from);
 }
 
-/** Nothing of a segment that has the input of its run, which has no other place. */
-function partsOf(kept: string, file: CompressibleFile): readonly CompressibleFile[] {
+/** Nothing of a segment that has the input of its run, which has no other place, or whose end a crash tore. */
+function partsOf(file: CompressibleFile): readonly CompressibleFile[] {
   if (file.kind !== "segment") return [file];
   const trailer = trailerAtEnd(file.from);
-  if (trailer === null) return statSync(`${kept}${ABOUT}`, { throwIfNoEntry: false }) === undefined ? [] : [file];
-  return trailer.input === null ? [file, ...indexesIn(file.from, trailer)] : [];
+  return trailer?.input === null ? [file, ...indexesIn(file.from, trailer)] : [];
 }
 
 /** Compresses what has to be, into a synced file. False when it was given up. */

@@ -1,8 +1,5 @@
 /** The places of files in the spool. The thread of the spool loads this module, so it imports next to nothing. */
 import { join, sep } from "node:path";
-import { ABOUT, ROWS } from "../segment/layout.ts";
-
-export { ABOUT, ROWS };
 
 /** Kept, by the ends of their names behind the id of the run. */
 export const KEPT_ENDS = {
@@ -10,26 +7,13 @@ export const KEPT_ENDS = {
   segment: { packed: ".zst", plain: ".segment" },
   rows: { packed: ".rows.zst", plain: ".segment.rows" },
   /** Never compressed: a search reads it of each run. */
-  about: { packed: ABOUT, plain: ABOUT },
+  about: { packed: ".about", plain: ".about" },
 } as const;
 
 export type KeptKind = keyof typeof KEPT_ENDS;
 
 /** Kinds of files that are compressed later when they are large. */
-export const PACKABLE: readonly KeptKind[] = ["input", "rows", "segment"];
-
-/** Every end under which files of the kind may be kept: earlier versions compressed inputs by gzip. */
-export const READABLE_ENDS: Readonly<Record<KeptKind, readonly string[]>> = {
-  input: [...endsOf("input"), ".gz"],
-  segment: endsOf("segment"),
-  rows: endsOf("rows"),
-  about: endsOf("about"),
-};
-
-function endsOf(kind: KeptKind): readonly string[] {
-  const { plain, packed } = KEPT_ENDS[kind];
-  return [plain, packed];
-}
+export const PACKABLE: readonly KeptKind[] = ["input", "segment"];
 
 /** Bytes of a file that is kept as it is. */
 export const PLAIN_MAX = 8 * 1024;
@@ -43,9 +27,6 @@ export function isKeptPlain(kind: KeptKind, size: number): boolean {
 
 /** Until it is complete. */
 export const PART = ".part";
-
-/** The segment, and files beside it of earlier versions and of attempts that a crash ended. */
-export const BESIDE_SEGMENT = ["", ROWS, ABOUT, PART, `${ROWS}${PART}`, `${ABOUT}${PART}`];
 
 export interface SpoolPlaces {
   readonly root: string;

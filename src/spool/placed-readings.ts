@@ -1,8 +1,9 @@
 /** Reads the readings of a run in the order of its batches, each with the row of the file that it came from. */
 import type { PushElement, PushReading } from "../model.ts";
+import type { RowIndexLine } from "../segment/layout.ts";
 import { Bytes, parseBody } from "../segment/payloads.ts";
 import { openKept } from "./kept-files.ts";
-import { type PlacedRows, rowsOf } from "./row-index.ts";
+import { rowsOf } from "./row-index.ts";
 import type { FilePart, SegmentFiles } from "./segment-files.ts";
 
 export interface PlacedReading {
@@ -36,7 +37,7 @@ export async function* bodiesWith(
   rows: FilePart,
   segment: string,
   only?: string,
-): AsyncGenerator<readonly [PlacedRows, Buffer]> {
+): AsyncGenerator<readonly [RowIndexLine, Buffer]> {
   let bytes: Bytes | undefined;
   let at = 0;
   try {

@@ -4,15 +4,14 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { RowIndexLine } from "../segment/layout.ts";
 import { systemCode, wordsOf } from "../support/errors.ts";
 import { openKept } from "./kept-files.ts";
-import { ABOUT, KEPT_ENDS } from "./paths.ts";
+import { KEPT_ENDS } from "./paths.ts";
 import { bodiesWith } from "./placed-readings.ts";
-import { isDamage, isWhole, type PlacedRows, rowsOf } from "./row-index.ts";
+import { isDamage, isWhole, rowsOf } from "./row-index.ts";
 import { type FilePart, keptSegmentFiles, segmentFiles } from "./segment-files.ts";
-import { type AboutQuery, isAbout } from "./target-index.ts";
-
-export type ReadingQuery = AboutQuery;
+import { isAbout, type ReadingQuery } from "./target-index.ts";
 
 export interface FoundReading {
   readonly runId: string;
@@ -63,15 +62,15 @@ interface Place {
 /** Runs with a target index. A run that comes to rest meanwhile may be in both places; the kept one counts. */
 async function places(spool: string): Promise<readonly Place[]> {
   const found = new Map<string, Place>();
-  const { plain } = KEPT_ENDS.segment;
+  const { segment, about } = KEPT_ENDS;
   for (const [folder, isKept] of [
     ["segments", false],
     ["kept", true],
   ] as const)
     for (const name of await readdir(join(spool, folder))) {
-      if (!name.endsWith(ABOUT) && !name.endsWith(plain)) continue;
+      if (!name.endsWith(about.plain) && !name.endsWith(segment.plain)) continue;
       const runId = name.split(".")[0] ?? name;
-      found.set(runId, { runId, path: join(spool, folder, isKept ? runId : `${runId}${plain}`), isKept });
+      found.set(runId, { runId, path: join(spool, folder, isKept ? runId : `${runId}${segment.plain}`), isKept });
     }
   return [...found.values()];
 }
@@ -99,7 +98,7 @@ async function* readingsOf(
 const BODY_MAX = 64 * 1024 * 1024;
 
 /** Null when there is no batch at the place. */
-async function elementsAt(segment: string, { offset, length }: PlacedRows): Promise<readonly Element[] | null> {
+async function elementsAt(segment: string, { offset, length }: RowIndexLine): Promise<readonly Element[] | null> {
   if (!(offset >= 0 && length > 0 && length <= BODY_MAX)) return null;
   const body = Buffer.concat(await openKept(segment, { offset, length }).toArray());
   try {
@@ -113,7 +112,7 @@ async function elementsAt(segment: string, { offset, length }: PlacedRows): Prom
 
 function* inBatch(
   runId: string,
-  { sequence, rows, sheetOf, sheets }: PlacedRows,
+  { sequence, rows, sheetOf, sheets }: RowIndexLine,
   elements: readonly Element[],
   { fields, atMs }: ReadingQuery,
 ): Generator<FoundReading> {

@@ -4,7 +4,7 @@ import type { BatchSlice } from "../model.ts";
 import { runOf, SHARED_MAX } from "../segment/layout.ts";
 import { publishDurably } from "../support/durable.ts";
 import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
-import { ABOUT, PART, ROWS } from "./paths.ts";
+import { PART } from "./paths.ts";
 import { copySpan } from "./segment-changes.ts";
 import { segmentFiles } from "./segment-files.ts";
 import { writeTrailer } from "./trailer-copy.ts";
@@ -28,7 +28,6 @@ export async function publishAgain(again: string, path: string, moves: readonly 
   try {
     if (!isInPlace) await writeMoved(again, laid, moves);
     await publishDurably(laid, path);
-    for (const end of [ROWS, ABOUT]) await rm(`${path}${end}`, { force: true });
   } catch (cause) {
     if (systemCode(cause) === undefined) throw cause;
     throw new TransientError("HG-SPOOL-004", {

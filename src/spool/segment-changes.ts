@@ -6,12 +6,12 @@ import { createWriteStream, statSync } from "node:fs";
 import { copyFile, open, rm, writeFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { endText, runOf, type Span } from "../segment/layout.ts";
-import { type Trailer, trailerAtEnd } from "../segment/trailer.ts";
+import { type Trailer, trailerOf } from "../segment/trailer.ts";
 import { publishDurably, syncFile } from "../support/durable.ts";
 import { openKept } from "./kept-files.ts";
 import { PART } from "./paths.ts";
-import { beginningOf, isWhole } from "./row-index.ts";
-import { trailerOf } from "./segment-files.ts";
+import { isWhole, rowsOf } from "./row-index.ts";
+import type { FilePart } from "./segment-files.ts";
 import { writeAt, writeTrailer } from "./trailer-copy.ts";
 
 /**
@@ -19,8 +19,7 @@ import { writeAt, writeTrailer } from "./trailer-copy.ts";
  * are never read. Rejects on a disk error.
  */
 async function append(path: string, bytes: Buffer): Promise<number> {
-  await isolate(path);
-  const trailer = trailerOf(path);
+  const trailer = await isolate(path);
   const file = await open(path, "r+");
   try {
     const { size } = await file.stat();
@@ -37,14 +36,12 @@ async function append(path: string, bytes: Buffer): Promise<number> {
  * trailer, which is moved to the end before. Rejects on a disk error.
  */
 async function restore(path: string, offset: number, bytes: Buffer): Promise<void> {
-  await isolate(path);
-  const trailer = trailerOf(path);
+  const trailer = await isolate(path);
   const end = offset + bytes.length;
   const file = await open(path, "r+");
   try {
     const { size } = await file.stat();
-    if (trailer === null) await writeAt(file, bytes, offset);
-    else if (end < trailer.rows.offset) await writeAt(file, bytes, offset);
+    if (trailer === null || end < trailer.rows.offset) await writeAt(file, bytes, offset);
     else if (offset >= endOfSpan(trailer.footer)) {
       await writeAt(file, bytes, offset);
       await writeAt(file, endOf(path, trailer), Math.max(size, end));
@@ -64,20 +61,20 @@ async function restore(path: string, offset: number, bytes: Buffer): Promise<voi
 /** As delivery calls them. */
 export const segmentChanges = { append, restore };
 
-/** Nothing for a segment of an earlier version without a trailer. */
+/** Nothing for a damaged segment, in which the trailer is not found. */
 function endOf(path: string, trailer: Trailer | null): Buffer {
   return Buffer.from(trailer === null ? "" : endText(new Map([[runOf(path), trailer.footer.offset]])));
 }
 
 /**
  * Gives a run a file of its own, when others share it, with the offsets unchanged and holes where other runs are. A
- * crash leaves the shared file or the copy. Other runs and their bytes are not changed.
+ * crash leaves the shared file or the copy. Other runs and their bytes are not changed. Returns the trailer of the run.
  */
-async function isolate(path: string): Promise<void> {
+async function isolate(path: string): Promise<Trailer | null> {
   const { nlink } = statSync(path);
-  const trailer = trailerAtEnd(path);
+  const trailer = trailerOf(path);
   // A segment of several runs is copied also when its last name is left, so that offsets do not depend on other runs.
-  if (nlink === 1 && trailer?.isShared !== true) return;
+  if (nlink === 1 && trailer?.isShared !== true) return trailer;
   const part = `${path}${PART}`;
   try {
     // The name may be a link that a crash left: the file behind it stays as it is.
@@ -86,6 +83,7 @@ async function isolate(path: string): Promise<void> {
     else await copyRun(path, part, trailer);
     await syncFile(part);
     await publishDurably(part, path);
+    return trailer;
   } catch (thrown) {
     await rm(part, { force: true }); // A full disk must not be filled further.
     throw thrown;
@@ -103,10 +101,14 @@ async function copyRun(from: string, to: string, trailer: Trailer): Promise<void
  * is damaged, so that the first batch is not known.
  */
 async function spansOf(path: string, { rows, input, footer }: Trailer): Promise<readonly Span[]> {
-  const part = { path, span: rows };
-  const offset = (await isWhole(part)) ? Math.max(0, await beginningOf(part)) : 0;
+  const offset = await firstOffset({ path, span: rows });
   const own = { offset, length: endOfSpan(footer) - offset };
   return input === null ? [own] : [input, own];
+}
+
+async function firstOffset(rows: FilePart): Promise<number> {
+  if (await isWhole(rows)) for await (const { offset } of rowsOf(rows)) return offset;
+  return 0;
 }
 
 export async function copySpan(from: string, span: Span, to: string, offset: number): Promise<void> {

@@ -1,13 +1,12 @@
 /**
  * The places of the row index and the target index of a run: in the trailer of its segment (`segment/layout.ts`), or in
- * files beside a compressed segment and beside segments of earlier versions. The input of the run may be in the segment
- * too (`inputs.ts`).
+ * files beside a compressed segment. The input of the run may be in the segment too (`inputs.ts`).
  */
-import { ROWS, type Span } from "../segment/layout.ts";
-import { readSpan, type Trailer, trailerAnywhere, trailerAtEnd } from "../segment/trailer.ts";
-import { isMissing, systemCode } from "../support/errors.ts";
+import type { Span } from "../segment/layout.ts";
+import { readSpan, trailerOf } from "../segment/trailer.ts";
+import { isMissing } from "../support/errors.ts";
 import { keptPlace, openKept, sizeOf } from "./kept-files.ts";
-import { ABOUT, KEPT_ENDS } from "./paths.ts";
+import { KEPT_ENDS, type KeptKind } from "./paths.ts";
 
 /** A file, kept or not, or a part of one that is not compressed. */
 export interface FilePart {
@@ -26,50 +25,37 @@ export interface SegmentFiles {
 
 /** By the full path of a segment. */
 export function segmentFiles(path: string): SegmentFiles {
-  const segment = sizeOf(path) === null ? null : path;
-  const trailer = segment === null ? null : trailerOf(path);
-  return trailer === null ? { segment, ...beside(path) } : { segment, ...within(path, trailer) };
+  return filesIn(path) ?? { segment: sizeOf(path) === null ? null : path, rows: null, about: null, input: null };
 }
 
 /** By the full path of the kept files of a run without the end of their names. */
 export function keptSegmentFiles(kept: string): SegmentFiles {
   const segment = keptPlace(kept, "segment");
-  const about = `${kept}${ABOUT}`;
-  // A compressed segment has its indexes in files beside it, whatever it had before.
-  const trailer = segment?.endsWith(KEPT_ENDS.segment.plain) === true ? trailerOf(segment, about) : null;
-  if (segment !== null && trailer !== null) return { segment, ...within(segment, trailer) };
-  const rows = keptPlace(kept, "rows");
-  return { segment, rows: rows === null ? null : { path: rows }, about: partAt(about), input: null };
-}
-
-/**
- * The trailer of a segment has precedence over files beside it. Where the segment does not end in a directory, the
- * trailer is searched only when there are none.
- */
-export function trailerOf(segment: string, about = `${segment}${ABOUT}`): Trailer | null {
-  try {
-    return trailerAtEnd(segment) ?? (sizeOf(about) === null ? trailerAnywhere(segment) : null);
-  } catch (thrown) {
-    if (systemCode(thrown) !== "ENOENT") throw thrown;
-    return null; // Moved or removed a moment ago.
-  }
-}
-
-function within(path: string, { rows, about, input }: Trailer): Omit<SegmentFiles, "segment"> {
-  return {
-    rows: { path, span: rows },
-    about: { path, span: about },
-    // One without bytes was removed (`inputs.ts`).
-    input: input === null || input.length === 0 ? null : { path, span: input },
+  const partOf = (kind: KeptKind) => {
+    const path = keptPlace(kept, kind);
+    return path === null ? null : { path };
   };
+  const inside = segment?.endsWith(KEPT_ENDS.segment.plain) === true ? filesIn(segment) : null;
+  return inside ?? { segment, rows: partOf("rows"), about: partOf("about"), input: null };
 }
 
-function beside(path: string): Omit<SegmentFiles, "segment"> {
-  return { rows: partAt(`${path}${ROWS}`), about: partAt(`${path}${ABOUT}`), input: null };
-}
-
-function partAt(path: string): FilePart | null {
-  return sizeOf(path) === null ? null : { path };
+/** By the trailer of a segment that is not compressed; null when it has none, or was moved or removed a moment ago. */
+function filesIn(path: string): SegmentFiles | null {
+  try {
+    const trailer = trailerOf(path);
+    if (trailer === null) return null;
+    const { rows, about, input } = trailer;
+    return {
+      segment: path,
+      rows: { path, span: rows },
+      about: { path, span: about },
+      // One without bytes was removed (`inputs.ts`).
+      input: input === null || input.length === 0 ? null : { path, span: input },
+    };
+  } catch (thrown) {
+    if (!isMissing(thrown)) throw thrown;
+    return null;
+  }
 }
 
 /** Bytes of a part that is read at once. */

@@ -78,16 +78,14 @@ function keepInput(runId: string, nowS: number, places: SpoolPlaces): Way {
  * run by itself, and removes leftovers of a crash when the gateway starts.
  */
 function keepRest(segment: string, kept: string, nowS: number): void {
-  const packed: string[] = [];
   const files = filesToKeep(segment);
   for (const [at, file] of files.entries()) {
     if (at === files.length - 1) faultPoint("spool.list.moved");
-    if ("end" in file) moveToKept(file, kept, nowS);
-    else if (keep(file, kept, false) === "packed") packed.push(file.from);
+    if ("kind" in file) keep(file, kept, false);
+    else moveToKept(file, kept, nowS);
   }
-  for (const path of packed) unlinkSync(path);
-  // Without any index it is no segment.
-  if (files.length === 0) rmSync(segment, { force: true });
+  // One that was compressed, or that nothing is kept of.
+  rmSync(segment, { force: true });
 }
 
 /** See `keepFile`. */

@@ -5,7 +5,7 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import type { TargetFacts } from "../model.ts";
-import { runOf, type Span } from "../segment/layout.ts";
+import type { Span } from "../segment/layout.ts";
 import type { SegmentRead } from "../segment/payloads.ts";
 import { readSpan } from "../segment/trailer.ts";
 import { systemClock } from "../support/clock.ts";
@@ -20,7 +20,7 @@ import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
 import { pruneKept } from "./kept-limits.ts";
 import { filesToKeep, moveToKept } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
-import { ABOUT, BESIDE_SEGMENT, PART, ROWS, type SpoolPlaces, spoolPlaces } from "./paths.ts";
+import { PART, type SpoolPlaces, spoolPlaces } from "./paths.ts";
 import { keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
 import { SpoolDisk } from "./spool-disk.ts";
 import { readFacts } from "./target-index.ts";
@@ -74,11 +74,11 @@ export interface Spool {
   /** Ids of runs whose inputs are kept. */
   keptInputs(): Promise<readonly string[]>;
   /**
-   * Removes a damaged or unwanted file: a segment with all that is in it and beside it; an input, without the segment
-   * that it may be in.
+   * Removes a damaged or unwanted file: a segment with all that is in it; an input, without the segment that it may be
+   * in.
    */
   discard(runId: string, what: "input" | "segment" | "kept"): Promise<void>;
-  /** Removes half-written files of a crash, indexes without a segment, and samples. Only before any file is written. */
+  /** Removes half-written files of a crash, and samples. Only before any file is written. */
   sweep(): Promise<void>;
   /** Removes kept inputs beyond their age or size, oldest first. Returns how many. */
   prune(nowMs: number): Promise<number>;
@@ -132,14 +132,16 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     keptInputs: () => inputs.kept(),
     async discard(runId, what) {
       if (what !== "segment") return inputs.remove(runId, what === "kept" ? "kept" : "in progress");
-      for (const end of ["", ROWS, ABOUT]) await rm(`${segmentPath(runId)}${end}`, { force: true });
+      await rm(segmentPath(runId), { force: true });
     },
     async residents() {
       const found = [...(await readdir(names.inputs)), ...(await readdir(segments))];
       return new Set(found.map((name) => name.split(".")[0] ?? name));
     },
     async sweep() {
-      for (const folder of folders) await sweepFolder(folder, names);
+      for (const folder of folders)
+        for (const name of await readdir(folder))
+          if (name.includes(PART)) await rm(join(folder, name), { force: true });
       await rm(names.samples, { recursive: true, force: true });
     },
     prune: (nowMs) => pruneKept(kept, options.keepInputs, nowMs, disk.unpacked),
@@ -148,19 +150,6 @@ export async function openSpool(options: SpoolOptions): Promise<Spool> {
     pack: (signal) => disk.pack(signal),
     close: () => disk.close(),
   });
-}
-
-async function sweepFolder(folder: string, places: SpoolPlaces): Promise<void> {
-  for (const name of await readdir(folder))
-    if (name.includes(PART) || (folder === places.segments && isLeftBeside(name, places)))
-      await rm(join(folder, name), { force: true });
-}
-
-/** An index of an attempt by an earlier version, which ended before its segment had its name. */
-function isLeftBeside(name: string, { segment, keptOf }: SpoolPlaces): boolean {
-  const runId = runOf(name);
-  if (![ROWS, ABOUT].some((end) => name.endsWith(end))) return false;
-  return !exists(segment(runId)) && keptPlace(keptOf(runId), "segment") === null;
 }
 
 async function retireOne(runId: string, names: SpoolPlaces): Promise<void> {
@@ -176,12 +165,13 @@ async function retireOne(runId: string, names: SpoolPlaces): Promise<void> {
   }
   const files = filesToKeep(segment);
   for (const file of files) {
-    if ("end" in file) moveToKept(file, place, now);
-    else await keepFile(file, place, false);
+    if ("kind" in file) await keepFile(file, place, false);
+    else moveToKept(file, place, now);
   }
   // An input without a file of its own is moved with the segment.
   if (size === null && files.length > 0) await syncDirectory(names.kept);
-  for (const beside of BESIDE_SEGMENT) removeIfThere(`${segment}${beside}`);
+  // A replay that a crash ended may have left the second.
+  for (const path of [segment, `${segment}${PART}`]) removeIfThere(path);
 }
 
 /** A disk error is a fault of the spool that may pass, and no fault of the run. */

@@ -12,39 +12,31 @@ import { type FilePart, linesOf } from "./segment-files.ts";
 interface FirstLine {
   readonly from: string;
   readonly to: string;
-  /** Of the lines that follow. */
-  readonly count?: number;
-  /** The targets are followed by a line with the SHA-256 of all lines before it. Earlier versions wrote none. */
-  readonly sealed?: true;
-  /** Of an earlier version of Headgate: targets in words, and no lines follow. */
-  readonly targets?: readonly string[];
+  /** Of the targets that follow, before the last line. */
+  readonly count: number;
 }
 
 interface Seal {
   readonly sha256: string;
 }
 
-/**
- * Hands out the facts of the targets, a number of them at a time. False when the file is damaged, incomplete or of an
- * earlier version.
- */
+/** Hands out the facts of the targets, a number of them at a time. False when the file is damaged or incomplete. */
 export async function readFacts(
   about: FilePart,
   perPart: number,
   take: (part: readonly TargetFacts[]) => Promise<void>,
 ): Promise<boolean> {
   const digest = createHash("sha256");
-  let first: FirstLine | null = null;
-  let awaited = -1;
+  let awaited: number | null = null;
   let part: TargetFacts[] = [];
   for await (const line of linesIn(about)) {
-    if (first === null) {
-      first = firstOf(line);
-      if (first?.count === undefined) return false;
+    if (awaited === null) {
+      const first = firstOf(line);
+      if (first === null) return false;
       awaited = first.count;
     } else if (awaited === 0) {
       if (part.length > 0) await take(part);
-      return first.sealed === true && ((parsedJson(line) ?? null) as Seal | null)?.sha256 === digest.digest("hex");
+      return ((parsedJson(line) ?? null) as Seal | null)?.sha256 === digest.digest("hex");
     } else {
       const facts = (parsedJson(line) ?? null) as TargetFacts | null;
       if (facts === null) return false;
@@ -57,20 +49,18 @@ export async function readFacts(
     part = [];
   }
   if (part.length > 0) await take(part);
-  return awaited === 0 && first?.sealed !== true;
+  return false;
 }
 
-export interface AboutQuery {
-  /** Of the target, such as `sourceSerialNumber=M-1 mappingConfig=kWh`. */
-  readonly words: string;
-  /** The same, field by field. */
+export interface ReadingQuery {
+  /** Of the target. */
   readonly fields: Readonly<Record<string, string | number>>;
   /** Milliseconds since 1970 in UTC. */
   readonly atMs: number;
 }
 
 /** Whether the run may hold a reading of the target at that time. A damaged index excludes nothing. */
-export async function isAbout(about: FilePart, { words, fields, atMs }: AboutQuery): Promise<boolean> {
+export async function isAbout(about: FilePart, { fields, atMs }: ReadingQuery): Promise<boolean> {
   const wanted = targetOf(fields);
   const digest = createHash("sha256");
   let first: FirstLine | null = null;
@@ -78,8 +68,6 @@ export async function isAbout(about: FilePart, { words, fields, atMs }: AboutQue
     if (first === null) {
       first = firstOf(line);
       if (first === null) return true;
-      if (first.targets !== undefined) return isWithin(first, atMs) && first.targets.includes(words);
-      if (!isWithin(first, atMs) && first.sealed !== true) return false;
       digest.update(`${line}\n`);
       continue;
     }
@@ -88,7 +76,7 @@ export async function isAbout(about: FilePart, { words, fields, atMs }: AboutQue
     if (value !== null && isWithin(first, atMs) && targetOf(value.target) === wanted) return true;
     digest.update(`${line}\n`);
   }
-  return first?.sealed === true;
+  return first !== null;
 }
 
 function isWithin({ from, to }: FirstLine, atMs: number): boolean {

@@ -20,7 +20,7 @@ export async function writeTrailer(
   batches: number,
   run: SegmentRun,
   { rows, about }: TrailerParts,
-  placed: (line: RowIndexLine & { readonly offset: number }, nth: number) => number = ({ offset }) => offset,
+  placed: (line: RowIndexLine, nth: number) => number = ({ offset }) => offset,
 ): Promise<void> {
   let at = batches;
   const put = async (bytes: Buffer) => {
@@ -40,11 +40,7 @@ export async function writeTrailer(
 
 type Put = (bytes: Buffer) => Promise<void>;
 
-async function putRows(
-  rows: FilePart,
-  placed: (line: RowIndexLine & { readonly offset: number }, nth: number) => number,
-  put: Put,
-): Promise<void> {
+async function putRows(rows: FilePart, placed: (line: RowIndexLine, nth: number) => number, put: Put): Promise<void> {
   const lines = new SealedLines();
   await put(Buffer.from(lines.add(ROWS_BEGIN)));
   let nth = 0;

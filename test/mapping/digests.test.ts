@@ -53,7 +53,7 @@ it.each(DIGESTS)(
     expect(result).toMatchObject({ status: "mapped", batches: { length: batches } });
     const bytes = await readFile(segment);
     const { rows } = trailerAtEnd(segment) ?? expect.fail("no trailer");
-    // The batches, and the lines of the rows as they were before they had offsets and a digest.
+    // The batches, and the lines of the rows without their offsets.
     const lines = await Array.fromAsync(rowsOf({ path: segment, span: rows }));
     const index = lines.map(({ offset: _, ...line }) => `${JSON.stringify(line)}\n`).join("");
     const hash = createHash("sha256")

@@ -5,7 +5,6 @@ import { Readable } from "node:stream";
 import { Client } from "basic-ftp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findReadings } from "../../src/spool/search.ts";
-import { targetWords } from "../../src/wire/index.ts";
 import { testCertificate, testKey } from "../drops/certificate.ts";
 import { temporaryDirectory } from "../hub/fixture.ts";
 import { portOf, sftpSender } from "../hub/transfer/sender.ts";
@@ -155,7 +154,7 @@ async function arrived(name: string): Promise<number> {
 /** The operation and the sender of the reading, from the row that it was mapped from. */
 async function tracedFrom(sourceSerialNumber: string): Promise<readonly [string | undefined, string | undefined]> {
   const fields = { sourceSerialNumber, mappingConfig: "kWh" };
-  const query = { fields, words: targetWords(fields), atMs: Date.parse(DATE) };
+  const query = { fields, atMs: Date.parse(DATE) };
   const found = () => Array.fromAsync(findReadings(join(rig.directory, "spool"), query));
   // A segment that is moved to those that are kept is in neither place for a moment.
   await expect.poll(found).toMatchObject([{ row: 2, value: 1.25 }]);

@@ -41,10 +41,8 @@ async function share(runs: readonly Run[], ledger: Gateway["ledger"]): Promise<(
   }
   await spool.close();
   return () => {
-    for (const { id } of runs) {
-      rmSync(spool.inputPath(id), { force: true });
-      for (const end of ["", ".rows", ".about"]) rmSync(`${spool.segmentPath(id)}${end}`, { force: true });
-    }
+    for (const { id } of runs)
+      for (const path of [spool.inputPath(id), spool.segmentPath(id)]) rmSync(path, { force: true });
     const written = writeShared(root(), files);
     const db = new DatabaseSync(join(rig.folder, "state/ledger.sqlite"));
     for (const { id } of runs)
@@ -106,7 +104,7 @@ it("its damaged or lost parts are rebuilt from the ledger, also after a split, a
   for (const [nth, name] of names.entries()) {
     const variableId = variables.get(name) ?? 0;
     expect(await rig.versions(variableId)).toBe(6);
-    const query = { words: `variableId=${variableId}`, fields: { variableId }, atMs: Date.parse(day(5)) };
+    const query = { fields: { variableId }, atMs: Date.parse(day(5)) };
     expect(await Array.fromAsync(findReadings(root(), query))).toMatchObject([
       { sequence: "2", row: 6, value: 10 * nth + 4 },
     ]);

@@ -56,7 +56,7 @@ describe("files that lie at a drop side by side", () => {
     await until("all is done", () => gateway.isIdle());
     expect(await rig.stored(variable)).toEqual(goodValues());
     expect(groups.some(({ results }) => results > 1)).toBe(true);
-    const query = { words: `variableId=${variable}`, fields: { variableId: variable } };
+    const query = { fields: { variableId: variable } };
     const atMs = Date.parse(`${dayOf(7)}T00:00:00Z`);
     const found = await Array.fromAsync(findReadings(join(rig.folder, "state/spool"), { ...query, atMs }));
     expect(found).toMatchObject([{ row: 2, value: 7, sequence: "1" }]);

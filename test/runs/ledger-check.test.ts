@@ -145,9 +145,7 @@ describe("of a run of a shared segment", () => {
     const run = await sentInVain(variable);
     const [batch = ""] = readFileSync(segmentPath(run.id), "utf8").split("\n");
     const input = readFileSync(spool("inputs", run.id));
-    for (const path of [segmentPath(run.id), `${segmentPath(run.id)}.rows`, `${segmentPath(run.id)}.about`])
-      rmSync(path, { force: true });
-    rmSync(spool("inputs", run.id));
+    for (const path of [segmentPath(run.id), spool("inputs", run.id)]) rmSync(path);
     rmSync(join(rig.folder, "in/waits.csv"));
     const runs = [
       { runId: run.id, input, batches: [Buffer.from(batch)] },

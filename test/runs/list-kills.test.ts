@@ -3,16 +3,7 @@
  * nothing is lost.
  */
 import { spawnSync } from "node:child_process";
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -20,13 +11,12 @@ import { planFinish } from "../../src/drops/archive-name.ts";
 import { createDrop } from "../../src/drops/create.ts";
 import { type Drop, fetchFile, finishFile } from "../../src/drops/drop.ts";
 import { dropOptions } from "../../src/drops/options.ts";
-import { endText } from "../../src/segment/layout.ts";
 import { publishSegment } from "../../src/segment/publish.ts";
 import { keptSegmentFiles, linesOf } from "../../src/spool/segment-files.ts";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { entryAt, never } from "../drops/field.ts";
-import { laySegment, trailerText, writeAbout } from "../spool/segment-layout.ts";
+import { laySegment } from "../spool/segment-layout.ts";
 import type { ListOrder } from "./list-child.ts";
 
 const NAMES = ["a.csv", "in/b.csv", "in/c.csv"];
@@ -79,10 +69,9 @@ test("at segment.named a segment has all of its names or some, each of them whol
   const paths = RUNS.map((run) => spool.segmentPath(run));
   writeFileSync(part, "a segment");
   killAt("segment.named#2", { publish: { part, paths, isShared: true } });
-  for (const path of paths) writeFileSync(`${path}.rows`, "of an attempt of an earlier version");
   await spool.sweep();
   const named = readdirSync(join(spool.root, "segments"));
-  expect(named).toEqual(RUNS.slice(0, 2).flatMap((run) => [`${run}.segment`, `${run}.segment.rows`]));
+  expect(named).toEqual(RUNS.slice(0, 2).map((run) => `${run}.segment`));
   const again = spool.newSegment(RUNS[0] ?? "");
   writeFileSync(again, "the same segment once more");
   const published = await publishSegment({ part: again, paths, isShared: true });
@@ -107,41 +96,34 @@ test.each(["drops.finish.before-rename#2", "drops.list.moved", "drops.finish.aft
   },
 );
 
-type Layout = "beside" | "whole" | "shared";
+type Layout = "small" | "compressed" | "shared";
 const KEPT_OF: Readonly<Record<Layout, readonly string[]>> = {
-  beside: [".about", ".input", ".segment", ".segment.rows"],
-  whole: [".input", ".segment"],
+  small: [".input", ".segment"],
+  compressed: [".about", ".input", ".segment.rows", ".zst"],
   shared: [".segment"],
 };
 
-function layRun(run: string, content: string, layout: "beside" | "whole"): void {
-  const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
-  writeFileSync(spool.inputPath(run), content);
-  const ends = layout === "whole" ? [""] : ["", ".rows"];
-  for (const end of ends) writeFileSync(`${spool.segmentPath(run)}${end}`, `${run}${end}`);
-  if (layout === "beside") {
-    writeAbout(`${spool.segmentPath(run)}.about`, about);
-    return;
-  }
-  const { text, footerAt } = trailerText(run.length, `${run}.rows\n`, about, { runId: run, input: null });
-  appendFileSync(spool.segmentPath(run), `${text}${endText(new Map([[run, footerAt]]))}`);
-}
-
 test.each<[string, Layout]>([
-  ["spool.list.kept", "whole"],
-  ["spool.list.moved#2", "whole"],
-  ["spool.list.kept", "beside"],
-  ["spool.list.moved#2", "beside"],
+  ["spool.list.kept", "small"],
+  ["spool.list.moved#2", "small"],
+  ["spool.list.kept", "compressed"],
+  ["spool.list.moved#2", "compressed"],
   ["spool.list.moved#2", "shared"],
 ])("at %s each run is retired by itself, with all that is to be kept of it (%s)", async (point, layout) => {
   const contents = NAMES.map((name) => contentOf(name));
-  const inputs = RUNS.map((runId, at) => ({ runId, input: Buffer.from(contents[at] ?? "") }));
-  if (layout === "shared")
-    laySegment(
-      spool,
-      inputs.map((run) => ({ ...run, batches: [Buffer.from(run.runId)], rows: `${run.runId}.rows\n` })),
-    );
-  else for (const [at, run] of RUNS.entries()) layRun(run, contents[at] ?? "", layout);
+  const rowsText = (run: string) => `${run}.rows\n`;
+  const laid = RUNS.map((runId, at) => ({
+    runId,
+    input: layout === "shared" ? Buffer.from(contents[at] ?? "") : null,
+    batches: [Buffer.from(runId.repeat(layout === "compressed" ? 1000 : 1))],
+    rows: () => rowsText(runId),
+  }));
+  if (layout === "shared") laySegment(spool, laid);
+  else
+    for (const [at, run] of laid.entries()) {
+      laySegment(spool, [run]);
+      writeFileSync(spool.inputPath(run.runId), contents[at] ?? "");
+    }
   killAt(point, { retire: RUNS });
   await spool.sweep();
   for (const run of RUNS) await spool.retire([run]);

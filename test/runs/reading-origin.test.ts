@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { findReadings } from "../../src/spool/search.ts";
+import { targetWords } from "../../src/wire/target.ts";
 import { GatewayRig, until } from "./gateway-rig.ts";
 
 const run = promisify(execFile);
@@ -84,11 +85,11 @@ it("tells texts of targets apart that hold what separates batches", async () => 
   });
   await until("the gateway is idle", () => gateway.isIdle());
   const fields = { sourceSerialNumber: name, mappingConfig: "x y" };
-  const query = { words: `sourceSerialNumber=${name} mappingConfig=x y`, fields, atMs: Date.parse(day(6)) };
+  const query = { fields, atMs: Date.parse(day(6)) };
   expect(await Array.fromAsync(findReadings(join(rig.folder, "state/spool"), query))).toMatchObject([
     { row: 7, value: 5, sequence: "3" },
   ]);
-  const { stdout } = await headgate("trace", "--target", query.words, "--date", day(6), "--json");
+  const { stdout } = await headgate("trace", "--target", targetWords(fields), "--date", day(6), "--json");
   expect(JSON.parse(stdout)).toMatchObject([{ row: 7 }]);
 });
 

@@ -68,7 +68,7 @@ const PACKED = named(".about", ".input.zst", ".rows.zst", ".zst");
 async function content(): Promise<{ input: Buffer; batches: Buffer; found: unknown }> {
   const input = (await spool.openInput(RUN, "kept")) ?? expect.fail("its input is not kept");
   const read = (await spool.openSegment(RUN)) ?? expect.fail("its segment is not kept");
-  const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 12_345 * QUARTER_MS };
+  const query = { fields: { variableId: 1 }, atMs: AT + 12_345 * QUARTER_MS };
   const found = await Array.fromAsync(findReadings(folder, query));
   return { input: await buffer(input), batches: await buffer(read({ offset: 100, length: 700_000 })), found };
 }

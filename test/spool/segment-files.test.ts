@@ -3,16 +3,7 @@
  * kept and searched.
  */
 import { hash } from "node:crypto";
-import {
-  appendFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -21,10 +12,10 @@ import { appendSlices } from "../../src/delivery/slices.ts";
 import type { MappedFile } from "../../src/mapping/contract.ts";
 import type { Reading } from "../../src/mapping/mapper.ts";
 import type { TargetFacts } from "../../src/model.ts";
-import { aboutOf, runOf } from "../../src/segment/layout.ts";
+import { aboutOf } from "../../src/segment/layout.ts";
 import { bodiesOf } from "../../src/segment/payloads.ts";
 import { publishSegment } from "../../src/segment/publish.ts";
-import { readSpan, trailerAnywhere, trailerAtEnd } from "../../src/segment/trailer.ts";
+import { trailerAnywhere, trailerAtEnd } from "../../src/segment/trailer.ts";
 import { createSegment, SegmentWriter } from "../../src/segment/writer.ts";
 import { isWhole, rowsOf } from "../../src/spool/row-index.ts";
 import { findReadings } from "../../src/spool/search.ts";
@@ -32,7 +23,6 @@ import { segmentChanges } from "../../src/spool/segment-changes.ts";
 import { segmentFiles } from "../../src/spool/segment-files.ts";
 import { openSpool, type Spool } from "../../src/spool/spool.ts";
 import { mapWith } from "../mapping/kit.ts";
-import { trailerText, writeAbout } from "./segment-layout.ts";
 
 const RUN = "01m7y3wv7m37a23mgyr2g8n1r2";
 const AT = Date.UTC(2026, 2, 1);
@@ -84,23 +74,15 @@ async function publish(part: string, path: string): Promise<void> {
   rmSync(part);
 }
 
-/** As an earlier version wrote it: the batches from the beginning of a file of their own, and the trailer. */
-function layAlone(mapped: MappedFile, path: string): void {
-  const whole = readFileSync(path);
-  const trailer = trailerAtEnd(path) ?? expect.fail("no trailer");
-  const batches = whole.subarray(mapped.batches[0]?.offset, trailer.rows.offset - 1);
-  const index = readSpan(path, trailer.rows).toString("utf8").split("\n");
-  const rows = index
-    .slice(1, -2)
-    .map((line) => `${line.replace(/"offset":\d+,/, "")}\n`)
-    .join("");
-  const about = aboutOf(mapped) ?? expect.fail("it holds nothing");
-  rmSync(path);
-  const { text } = trailerText(batches.length, rows, about, { runId: runOf(path), input: null });
-  // Its footer did not name the run.
-  const footer = text.lastIndexOf('{"headgate-trailer"');
-  const { run: _run, ...unnamed } = JSON.parse(text.slice(footer)) as Record<string, unknown>;
-  writeFileSync(path, `${batches}${text.slice(0, footer)}${JSON.stringify(unnamed)}\n`);
+/** A segment of one run, without its input. */
+async function writeAlone(runId: string, count: number): Promise<void> {
+  await mapWith(
+    ({ emit }) => {
+      for (let at = 0; at < count; at += 1)
+        emit({ target: { variableId: 1 }, date: new Date(AT + at * QUARTER_MS), value: at, at: { row: 2 + at } });
+    },
+    { limits: { pointsMax: 1_000, bytesMax: 100_000 }, sink: createSegment(spool.segmentPath(runId)) },
+  );
 }
 
 async function factsOf(runId = RUN): Promise<readonly TargetFacts[] | null> {
@@ -187,26 +169,6 @@ describe("a segment in one file", () => {
     }
   });
 
-  it("differs from one that was mapped again with files beside it, and has precedence over those files", async () => {
-    const mapped = await write([{ variableId: 1 }]);
-    const about = { from: "2026-03-01T00:00:00Z", to: "2026-03-02T00:00:00Z", targets: [] };
-    writeAbout(`${segment}.about`, about);
-    expect(await factsOf()).toEqual(aboutOf(mapped)?.targets);
-    writeFileSync(segment, readFileSync(segment).subarray(0, 50));
-    expect(await factsOf()).toEqual([]);
-  });
-
-  it("has no file of another attempt beside it, by which it would be taken for one that was not sent", async () => {
-    const part = `${segment}.ab12.part`;
-    await write([{ variableId: 1 }], { count: 700 });
-    renameSync(segment, part);
-    for (const end of [".rows", ".about"]) writeFileSync(`${segment}${end}`, "{}\n");
-    await publish(part, segment);
-    await spool.retire([RUN]);
-    const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
-    expect(await Array.fromAsync(findReadings(folder, query))).toMatchObject([{ row: 6, value: 4 }]);
-  });
-
   it.each([
     ["small, on its way", 3, false],
     ["small, kept", 3, true],
@@ -215,15 +177,7 @@ describe("a segment in one file", () => {
     "with a damaged row index (%s) is reported by a search, which finds its readings without rows, and all others",
     async (_, count, isKept) => {
       const other = `${RUN.slice(0, -1)}3`;
-      for (const runId of [RUN, other]) {
-        const sink = createSegment(spool.segmentPath(runId));
-        const emitted = Array.from({ length: count }, (_one, at) => new Date(AT + at * QUARTER_MS));
-        const map = ({ emit }: { emit: (reading: Reading) => void }) => {
-          for (const [at, date] of emitted.entries())
-            emit({ target: { variableId: 1 }, date, value: at, at: { row: 2 + at } });
-        };
-        await mapWith(map, { limits: { pointsMax: 1_000, bytesMax: 100_000 }, sink });
-      }
+      for (const runId of [RUN, other]) await writeAlone(runId, count);
       const { rows } = trailerAtEnd(segment) ?? expect.fail("no trailer");
       const bytes = readFileSync(segment);
       // Another row for the first reading, or for all of them.
@@ -233,7 +187,7 @@ describe("a segment in one file", () => {
       writeFileSync(segment, bytes);
       if (isKept) await spool.retire([RUN, other]);
       await spool.pack(new AbortController().signal);
-      const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 2 * QUARTER_MS };
+      const query = { fields: { variableId: 1 }, atMs: AT + 2 * QUARTER_MS };
       const reported: string[] = [];
       const found = await Array.fromAsync(findReadings(folder, query, (words) => reported.push(words)));
       expect(found).toMatchObject([
@@ -269,15 +223,14 @@ describe("a segment in one file", () => {
     },
   );
 
-  it("of an earlier version, without an input, is kept plain or compressed, and leads to rows either way", async () => {
+  it("without an input is kept plain or compressed, and leads to rows either way", async () => {
     const sizes = { small: 5, middling: 700, large: 9_000 };
     const runs = Object.values(sizes).flatMap((count, at) =>
       ["a", "b"].map((kind) => ({ runId: `01m7y3wv7m37a23mgyr2g8n1${kind}${at}`, count, kind })),
     );
-    for (const { runId, count } of runs)
-      layAlone(await write([{ variableId: 1 }], { runId, count }), spool.segmentPath(runId));
+    for (const { runId, count } of runs) await writeAlone(runId, count);
     const found = async () => {
-      const query = { words: "variableId=1", fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
+      const query = { fields: { variableId: 1 }, atMs: AT + 4 * QUARTER_MS };
       return await Array.fromAsync(findReadings(folder, query));
     };
     const before = await found();

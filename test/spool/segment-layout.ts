@@ -15,10 +15,11 @@ import type { Spool } from "../../src/spool/spool.ts";
 
 export interface LaidRun {
   readonly runId: string;
-  readonly input: Buffer;
+  /** Null: it is stored elsewhere. */
+  readonly input: Buffer | null;
   readonly batches: readonly Buffer[];
-  /** Lines of the row index, without a digest as earlier versions wrote them; or made for the slices. */
-  readonly rows?: string | ((slices: readonly BatchSlice[]) => string);
+  /** The row index for the slices; by default without rows. */
+  readonly rows?: (slices: readonly BatchSlice[]) => string;
   readonly about?: RunAbout;
 }
 
@@ -47,11 +48,15 @@ export function trailerText(
   };
 }
 
-/** With a digest, as the writer of segments makes it. */
+/** As the writer of segments makes it. */
 export function sealedRows(lines: readonly object[]): string {
   const sealed = new SealedLines();
   const texts = [ROWS_BEGIN, ...lines.map((line) => `${JSON.stringify(line)}\n`)].map((one) => sealed.add(one));
   return `${texts.join("")}${sealed.end()}`;
+}
+
+function emptyRows(slices: readonly BatchSlice[]): string {
+  return sealedRows(slices.map(({ sequence, offset, length }) => ({ sequence, offset, length, rows: [] })));
 }
 
 /** One segment for all of the runs, of which each gets a name. Returns the places of their parts by their ids. */
@@ -62,7 +67,7 @@ export function laySegment(
 ): ReadonlyMap<string, LaidFacts> {
   const laid = new Map<string, LaidFacts>();
   const footers = new Map<string, number>();
-  const inputs = Buffer.concat(runs.map(({ input }) => input));
+  const inputs = Buffer.concat(runs.flatMap(({ input }) => input ?? []));
   const parts: Buffer[] = inputsAt === 0 ? [inputs] : [];
   let at = inputsAt === 0 ? inputs.length : 0;
   let inputAt: number = inputsAt;
@@ -70,18 +75,18 @@ export function laySegment(
     parts.push(bytes);
     at += bytes.length;
   };
-  for (const { runId, input, batches, rows = "", about = ABOUT } of runs) {
+  for (const { runId, input, batches, rows = emptyRows, about = ABOUT } of runs) {
     const slices = batches.map((bytes, nth) => {
       const slice = { sequence: String(nth + 1), offset: at, length: bytes.length, points: 1 };
       put(bytes);
       return { ...slice, digest: hash("sha256", bytes) };
     });
-    const run = { runId, input: { offset: inputAt, length: input.length } };
-    const { text, footerAt } = trailerText(at, typeof rows === "string" ? rows : rows(slices), about, run);
+    const run = { runId, input: input === null ? null : { offset: inputAt, length: input.length } };
+    const { text, footerAt } = trailerText(at, rows(slices), about, run);
     put(Buffer.from(text));
     laid.set(runId, { slices, inputAt });
     footers.set(runId, footerAt);
-    inputAt += input.length;
+    inputAt += input?.length ?? 0;
   }
   if (inputsAt === BEHIND) for (const bytes of [Buffer.alloc(BEHIND - at), inputs, Buffer.from("\n")]) put(bytes);
   put(Buffer.from(endText(footers)));
@@ -89,9 +94,4 @@ export function laySegment(
   writeFileSync(first, Buffer.concat(parts));
   for (const path of others) linkSync(first, path);
   return laid;
-}
-
-/** A target index beside a segment, as earlier versions wrote it. */
-export function writeAbout(path: string, about: RunAbout): void {
-  writeFileSync(path, [...aboutLines(about)].join(""));
 }

@@ -3,7 +3,8 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import type { Batch } from "../../model.ts";
 import type { HandlersOf } from "../../operations/api/endpoint.ts";
 import type { ReadingOriginRow, readingEndpoints } from "../../operations/api/readings.ts";
-import { type FoundReading, findReadings, type OnDamage, type ReadingQuery } from "../../spool/search.ts";
+import { type FoundReading, findReadings, type OnDamage } from "../../spool/search.ts";
+import type { ReadingQuery } from "../../spool/target-index.ts";
 import { parsedJson } from "../../support/decoded-text.ts";
 import { ConfigError } from "../../support/errors.ts";
 import { pushTarget } from "../../wire/push.ts";
@@ -109,7 +110,7 @@ export function instantMs(text: string): number | null {
 /** Each reading of the operation at the date whose target agrees with the fields. */
 async function readingsOfOperation(
   operationId: string,
-  { fields, atMs }: Omit<ReadingQuery, "words">,
+  { fields, atMs }: ReadingQuery,
   { ledger, spool }: Pick<QueryParts, "ledger" | "spool">,
 ): Promise<ReadingOriginRow[]> {
   const placed = (await placedAt(operationId, atMs, { ledger, spool })).filter(({ element }) =>
@@ -158,7 +159,7 @@ export function readingHandlers({
       if (operationId !== undefined)
         return { found: await readingsOfOperation(operationId, { fields, atMs }, { ledger, spool }) };
       const words = targetWords(fields);
-      const found = await traceReadings(spool.root, { words, fields, atMs }, ledger, (damage) => log.warn(damage));
+      const found = await traceReadings(spool.root, { fields, atMs }, ledger, (damage) => log.warn(damage));
       return {
         found: found.map(({ value, version, file, drop, path, sheet, row, runId, state, operationId, mapper }) => ({
           ...{ target: words, value, version, file, drop, path, sheet, row, run: runId, state, operationId, mapper },

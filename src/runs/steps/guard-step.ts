@@ -175,7 +175,7 @@ function withFault(held: Reason | null, fault: string): Reason {
   return { ...held, code, message, hint: REGISTER[code].hint };
 }
 
-/** After a power cut, or with what an earlier version of Headgate left: it is mapped again, into the same bytes. */
+/** Of a damaged target index, as a power cut may leave it: the file is mapped again, into the same bytes. */
 async function rebuild(
   run: Run,
   steps: RunSteps,
