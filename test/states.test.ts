@@ -1,11 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RunState } from "../src/model.ts";
 import {
-  ALL_BATCH_STATES,
   ALL_RUN_STATES,
-  ARRIVAL_STATES,
   AT_REST_STATES,
   ATTENTION_STATES,
   CANCELLABLE_STATES,
@@ -56,25 +52,5 @@ describe("the states of runs", () => {
     expect(CANCELLABLE_STATES).toEqual([...OPEN_STATES, "emptied", "held", "quarantined"]);
     expect(LEAVES_LANE_STATES).toEqual(["opened", "accepted", "empty", "emptied", "held", "quarantined", "cancelled"]);
     for (const state of REPLAYABLE_STATES) expect(OPEN_STATES).not.toContain(state);
-  });
-});
-
-describe.each(["sqlite", "postgres"])("the newest check of states in the %s ledger", (database) => {
-  const folder = resolve(import.meta.dirname, "../src/ledger", database, "migrations");
-  const texts = readdirSync(folder)
-    .sort()
-    .map((file) => readFileSync(join(folder, file), "utf8"));
-
-  it.each([
-    ["arrivals", Object.keys(ARRIVAL_STATES)],
-    ["batches", ALL_BATCH_STATES],
-  ])("of %s permits exactly the known ones", (_table, states) => {
-    const checks = texts.flatMap((text) =>
-      [...text.matchAll(/CHECK \(state IN \(([^)]*)\)/g)].map(([, list]) =>
-        [...(list ?? "").matchAll(/'(\w+)'/g)].map(([, state]) => state ?? ""),
-      ),
-    );
-    const newest = checks.findLast((check) => check.includes(states[0] ?? ""));
-    expect(newest?.toSorted()).toEqual([...states].sort());
   });
 });

@@ -1,4 +1,5 @@
-/** The numbered SQL files that bring a schema up to date, and the checks of the version of a schema. */
+/** The numbered SQL files that make a schema, and the check of the files that a database was made from. */
+import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConfigError } from "../support/errors.ts";
@@ -7,78 +8,77 @@ export interface Migration {
   readonly version: number;
   /** Name of the file. */
   readonly file: string;
+  readonly sql: string;
+  /** Of the statements, whatever their comments and line breaks. */
+  readonly digest: string;
+}
+
+/** A row of the table that records the migrations of a database. */
+export interface MigrationRecord {
+  readonly version: number;
+  /** Null where none was recorded. */
+  readonly digest: string | null;
 }
 
 /** A schema: where its files are, and how its owner refuses a database that does not fit. */
 export interface Schema {
   readonly folder: string;
+  /** The table that records the migrations. */
+  readonly table: string;
+  /** SQL that derives from the code, by the names under which the files insert it: `:name`. */
+  readonly values?: Readonly<Record<string, string>>;
   /** Error for a database that contains something else; null: other content is permitted. */
   readonly foreign: ((subject: string) => ConfigError) | null;
-  /** Parts of the schema that derive from the code, and so need no migrations. */
-  readonly derived?: DerivedParts;
   /** Error for a database of a version that does not fit, in words that continue `the store …`. */
   readonly otherVersion: (subject: string, words: string) => ConfigError;
 }
 
-/** Checks, indexes and triggers that name values which the code defines: all are made again when one names others. */
-export interface DerivedParts {
-  /** The values of each part, by its name. */
-  readonly values: Readonly<Record<string, readonly string[]>>;
-  /** A query of the `name` and the `sql` of the parts that are there. */
-  readonly definitions: string;
-  readonly makeAgain: string;
+/** The last migration of a database, 0 for none; and those that it still lacks. */
+export interface SchemaState {
+  readonly version: number;
+  readonly due: readonly Migration[];
 }
 
-/** Stands for them in the list of migrations. */
-export const DERIVED = "derived parts";
-
-export interface Definition {
-  readonly name: string;
-  readonly sql: string;
+/** Statement that makes the table of the records, where there is none. */
+export function recordTable({ table }: Schema): string {
+  return `CREATE TABLE IF NOT EXISTS ${table} (version integer PRIMARY KEY, file text NOT NULL, digest text NOT NULL)`;
 }
 
-/** Whether a part names other values than the code; `ConfigError` when they are those of a newer program. */
-export function areOutdated({ derived, otherVersion }: Schema, parts: readonly Definition[], subject: string): boolean {
-  const wanted = Object.entries(derived?.values ?? {});
-  const known = new Set(wanted.flatMap(([, values]) => values));
-  const named = new Map(parts.map(({ name, sql }) => [name, new Set(sql.match(/(?<=')\w+(?=')/g))]));
-  const unknown = wanted.flatMap(([name]) => [...(named.get(name)?.difference(known) ?? [])]);
-  if (unknown.length > 0)
-    throw otherVersion(
-      subject,
-      `has ${unknown[0]} in its schema, which this Headgate does not know: a newer one wrote it`,
-    );
-  return wanted.some(([name, values]) => named.get(name)?.symmetricDifference(new Set(values)).size !== 0);
+/** The migrations of a schema in the order of their numbers. */
+export function migrationsOf({ folder, values = {} }: Pick<Schema, "folder" | "values">): readonly Migration[] {
+  const inserted = new Map(Object.entries(values));
+  const files = readdirSync(folder).filter((file) => /^\d{3}-.*\.sql$/.test(file));
+  return files.sort().map((file) => {
+    const text = readFileSync(join(folder, file), "utf8");
+    const sql = text.replaceAll(/:(\w+)/g, (all, name: string) => inserted.get(name) ?? all);
+    const statements = sql.replaceAll(/--.*$/gm, "").replaceAll(/\s+/g, " ").trim();
+    return { version: Number(file.slice(0, 3)), file, sql, digest: hash("sha256", statements) };
+  });
 }
 
-/** The migrations of a folder in the order of their numbers. */
-function migrationsIn(folder: string): readonly Migration[] {
-  return readdirSync(folder)
-    .filter((file) => /^\d{3}-.*\.sql$/.test(file))
-    .sort()
-    .map((file) => ({ version: Number(file.slice(0, 3)), file }));
-}
-
-export function textOf({ folder }: Pick<Schema, "folder">, { file }: Migration): string {
-  return readFileSync(join(folder, file), "utf8");
-}
-
-/**
- * The migrations that a database of this version still lacks. `ConfigError` when a newer program wrote it.
- */
-export function dueFor(schema: Schema, version: number, subject: string): readonly Migration[] {
-  const all = migrationsIn(schema.folder);
+/** `ConfigError` when a newer program made the database, or other files did: files change until the first release. */
+export function stateFrom(schema: Schema, records: readonly MigrationRecord[], subject: string): SchemaState {
+  const all = migrationsOf(schema);
   const newest = all.at(-1)?.version ?? 0;
+  const version = records.at(-1)?.version ?? 0;
   if (version > newest)
     throw schema.otherVersion(subject, `has schema ${version}, newer than ${newest}, which this Headgate knows`);
-  return all.filter((migration) => migration.version > version);
+  const recorded = new Map(records.map((record) => [record.version, record.digest]));
+  const other = all.find(
+    (migration) => migration.version <= version && recorded.get(migration.version) !== migration.digest,
+  );
+  if (other !== undefined)
+    throw schema.otherVersion(
+      subject,
+      `was made by another state of the schema than that of this Headgate (${other.file} differs); nothing was ` +
+        "released yet, so that the schema changes in place and no data are converted",
+    );
+  return { version, due: all.filter((migration) => migration.version > version) };
 }
 
 /** For a reader, which does not migrate: throws when a migration is missing. */
-export function assertNothingDue(schema: Schema, version: number, parts: readonly Definition[], subject: string): void {
-  const newest = dueFor(schema, version, subject).at(-1)?.version;
+export function assertNothingDue(schema: Schema, { version, due }: SchemaState, subject: string): void {
+  const newest = due.at(-1)?.version;
   if (newest !== undefined)
     throw schema.otherVersion(subject, `has schema ${version}, this Headgate reads ${newest}; start the gateway once`);
-  if (areOutdated(schema, parts, subject))
-    throw schema.otherVersion(subject, "is of an earlier Headgate; start the gateway once");
 }

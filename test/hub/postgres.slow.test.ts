@@ -179,11 +179,14 @@ describe("a store that cannot be opened", () => {
     });
   });
 
-  test("a schema written by a newer version is refused and not changed", async () => {
+  test.each([
+    ["a newer version wrote", "INSERT INTO migration VALUES (999, '999-later.sql', '')"],
+    ["another state of it made", "UPDATE migration SET digest = ''"],
+  ])("a schema that %s is refused and not changed", async (_who, change) => {
     await (await startHub(optionsWith(), { log })).close();
     const { store } = optionsWith();
     const schema = store.kind === "postgres" ? store.schema : "";
-    await database.query(`INSERT INTO ${schema}.migration VALUES (999, 'of the future')`);
+    await database.query(change.replace("migration", `${schema}.migration`));
     await expect(startHub(optionsWith(), { log })).rejects.toMatchObject({ code: "HG-HUB-002" });
   });
 });

@@ -80,12 +80,19 @@ test("a hub that is closed twice closes once", async () => {
   await hub.close();
 });
 
-test("a store written by a newer version is refused and not changed", async () => {
+test.each([
+  ["a newer version wrote", "INSERT INTO migration VALUES (999, '999-later.sql', '')", "hub.sqlite"],
+  ["another state of the schema made", "UPDATE migration SET digest = ''", "hub.sqlite"],
+  ["another state of the schema made in its queue", "UPDATE migration SET digest = ''", "hub.sqlite.intake"],
+])("a store that %s is refused and not changed", async (_who, change, file) => {
   await (await startHub(optionsWith(), { log })).close();
-  const database = new DatabaseSync(`${directory.path}/hub.sqlite`);
-  database.exec("PRAGMA user_version = 999");
+  const database = new DatabaseSync(`${directory.path}/${file}`);
+  database.exec(change);
   database.close();
-  await expect(startHub(optionsWith(), { log })).rejects.toMatchObject({ code: "HG-HUB-002" });
+  await expect(startHub(optionsWith(), { log })).rejects.toMatchObject({
+    code: "HG-HUB-002",
+    message: expect.stringContaining(file),
+  });
 });
 
 test("a store that cannot be created is a configuration error", async () => {

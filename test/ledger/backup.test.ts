@@ -64,7 +64,7 @@ it("a file that is not a ledger, damaged or newer does not replace a ledger", as
   await truncate(at("damaged"), (await stat(at("damaged"))).size - 40_000);
   await backupLedger(options(), at("newer"));
   const newer = new DatabaseSync(at("newer"));
-  newer.exec("PRAGMA user_version = 999");
+  newer.exec("INSERT INTO ledger_schema VALUES (999, '999-later.sql', '')");
   newer.close();
   for (const name of ["text", "empty", "damaged", "newer", "missing"])
     await expect(restoreLedger(options(), at(name), systemClock), name).rejects.toMatchObject({

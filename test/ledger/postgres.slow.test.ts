@@ -6,7 +6,6 @@ import type { Ledger } from "../../src/ledger/ledger.ts";
 import { backupLedger, openLedger, restoreLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions, type PostgresLedgerOptions } from "../../src/ledger/options.ts";
 import { openPostgresLedger } from "../../src/ledger/postgres/open.ts";
-import { LEDGER_SCHEMA } from "../../src/ledger/postgres/schema.ts";
 import type { Run } from "../../src/model.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError, isLeaseLost, TransientError } from "../../src/support/errors.ts";
@@ -15,7 +14,6 @@ import { hastyUser, openTestDatabase, type TestDatabase, watchCommits } from "..
 import { aloneConformance } from "./alone-conformance.ts";
 import { ledgerConformance } from "./conformance.ts";
 import { BINDING, claimed, deliver, entry, list, mapped, outcome, record, steppingClock } from "./fixtures.ts";
-import { stateSchemaConformance } from "./state-schema-conformance.ts";
 
 let database: TestDatabase;
 let schemas = 0;
@@ -115,22 +113,21 @@ describe("a ledger in PostgreSQL", () => {
     await ledger.close();
   });
 
-  stateSchemaConformance(LEDGER_SCHEMA.derived?.makeAgain, () => {
-    const options = freshOptions();
-    return {
-      open: (readOnly, log) => open(options, readOnly, log),
-      change: (sql) => database.query(`SET search_path = ${options.schema}; ${sql}`),
-    };
-  });
-
-  it("is refused when it is missing, newer, something else, or not for this user", async () => {
+  it("is refused when it is missing, newer, of another schema, something else, or not for this user", async () => {
     const options = freshOptions();
     await expect(open(options, true)).rejects.toMatchObject({ name: "ConfigError", code: "HG-CLI-003" });
     await (await open(options)).close();
-    await database.query(`INSERT INTO ${options.schema}.ledger_schema VALUES (999)`);
-    await expect(open(options)).rejects.toMatchObject({ code: "HG-LEDG-003" });
-    await expect(open(options, true)).rejects.toMatchObject({ code: "HG-LEDG-003" });
-    await database.query(`DROP TABLE ${options.schema}.ledger_schema`);
+    const records = `${options.schema}.ledger_schema`;
+    for (const sql of [
+      `INSERT INTO ${records} VALUES (999, '999-later.sql', '')`,
+      `DELETE FROM ${records} WHERE version = 999; UPDATE ${records} SET digest = ''`,
+      `ALTER TABLE ${records} DROP COLUMN file, DROP COLUMN digest`,
+    ]) {
+      await database.query(sql);
+      for (const readOnly of [false, true])
+        await expect(open(options, readOnly), sql).rejects.toMatchObject({ code: "HG-LEDG-003" });
+    }
+    await database.query(`DROP TABLE ${records}`);
     await expect(open(options)).rejects.toMatchObject({ code: "HG-LEDG-002" });
     for (const url of [database.url.replace("secret", "wrong"), `${database.url}_not_there`])
       await expect(open({ ...options, url })).rejects.toMatchObject({

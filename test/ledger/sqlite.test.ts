@@ -6,14 +6,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openLedger } from "../../src/ledger/open.ts";
 import { ledgerOptions } from "../../src/ledger/options.ts";
 import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import { LEDGER_SCHEMA } from "../../src/ledger/sqlite/schema.ts";
 import { systemClock } from "../../src/support/clock.ts";
 import { InvariantError } from "../../src/support/errors.ts";
 import { silentLog } from "../../src/support/log.ts";
 import { aloneConformance } from "./alone-conformance.ts";
 import { ledgerConformance } from "./conformance.ts";
 import { BINDING, claimed, deliver, entry, list, mapped, record, steppingClock } from "./fixtures.ts";
-import { stateSchemaConformance } from "./state-schema-conformance.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -126,17 +124,21 @@ describe("an SQLite ledger's file", () => {
     await again.close();
   });
 
-  it("is refused when it is missing, newer, or something else", async () => {
+  it("is refused when it is missing, newer, of another schema, or something else", async () => {
     await expect(open(true)).rejects.toMatchObject({ code: "HG-LEDG-002" });
     await (await open()).close();
-    change("PRAGMA user_version = 999");
-    await expect(open()).rejects.toMatchObject({ code: "HG-LEDG-003" });
-    await expect(open(true)).rejects.toMatchObject({ code: "HG-LEDG-003" });
+    for (const sql of [
+      "INSERT INTO ledger_schema VALUES (999, '999-later.sql', '')",
+      "DELETE FROM ledger_schema WHERE version = 999; UPDATE ledger_schema SET digest = ''",
+      "DROP TABLE ledger_schema",
+    ]) {
+      change(sql);
+      for (const readOnly of [false, true])
+        await expect(open(readOnly), sql).rejects.toMatchObject({ code: "HG-LEDG-003" });
+    }
     change("PRAGMA application_id = 1");
     await expect(open()).rejects.toMatchObject({ code: "HG-LEDG-002" });
   });
-
-  stateSchemaConformance(LEDGER_SCHEMA.derived?.makeAgain, () => ({ open, change }));
 
   it("is at the configured path", async () => {
     const options = ledgerOptions.parse({ kind: "sqlite", path: join(folder, "here.sqlite") });

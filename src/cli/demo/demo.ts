@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { loadGatewayConfig } from "../../config/gateway-config.ts";
 import { type FileEvent, type Gateway, startGateway } from "../../gateway.ts";
 import { systemClock } from "../../support/clock.ts";
+import { ConfigError } from "../../support/errors.ts";
 import { createLog } from "../../support/log.ts";
 import { parseDuration } from "../../support/quantities.ts";
 import { type CommandFrame, userName } from "../command.ts";
@@ -35,7 +36,19 @@ export function addDemo({ command, stop, action }: CommandFrame): void {
     .action(action((options: DemoOptions) => runDemo(options, stop)));
 }
 
+/** What a Headgate with another schema kept cannot be continued with: the demo starts afresh then. */
 async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number> {
+  try {
+    return await runOnce(options, stop);
+  } catch (thrown) {
+    const isOther = thrown instanceof ConfigError && ["HG-HUB-002", "HG-LEDG-003"].includes(thrown.code);
+    if (options.keep !== true || !isOther) throw thrown;
+    if (options.json !== true) print(`The demo starts afresh: ${thrown.message}`);
+    return runOnce({ ...options, keep: false }, stop);
+  }
+}
+
+async function runOnce(options: DemoOptions, stop: AbortSignal): Promise<number> {
   const quiet = options.json === true;
   const say = quiet ? () => {} : print;
   const ground = await prepareGround(options.state, options.keep === true);

@@ -96,8 +96,8 @@ async function prepareLockedGround(state: string, samples: string, keep: boolean
   if (fresh)
     for (const kind of ["local", "sftp", "ftp"] as const)
       cpSync(join(samples, "drops", kind), folders[kind], { recursive: true });
-  // The samples bring their own modes; and an earlier version left this folder readable.
-  narrowModes([state, ...Object.values(folders)]);
+  // The samples bring their own modes.
+  narrowModes(Object.values(folders));
 
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {

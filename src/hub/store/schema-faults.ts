@@ -1,6 +1,7 @@
 /** Errors for a database that cannot be opened as the store of the hub. */
 import { ConfigError } from "../../support/errors.ts";
 
-export function newerStore(subject: string): ConfigError {
-  return new ConfigError("HG-HUB-002", { operation: "open store", subject });
+export function otherStore(subject: string, words: string): ConfigError {
+  const message = `the store of the hub ${subject} ${words}`;
+  return new ConfigError("HG-HUB-002", { operation: "open store", subject, message });
 }

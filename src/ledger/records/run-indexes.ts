@@ -5,8 +5,16 @@
  * records of the states.
  */
 import type { ArrivalState, BatchState, RunState } from "../../model.ts";
-import type { DerivedParts } from "../../sql/migrations.ts";
-import { DELIVERABLE_STATES, RUN_STATES, type RunFacts, runStatesThat, UNMAPPED_STATES } from "../../states.ts";
+import {
+  ALL_ARRIVAL_STATES,
+  ALL_BATCH_STATES,
+  ALL_RUN_STATES,
+  DELIVERABLE_STATES,
+  RUN_STATES,
+  type RunFacts,
+  runStatesThat,
+  UNMAPPED_STATES,
+} from "../../states.ts";
 import type { RunFilter } from "../ledger.ts";
 import { brokenInvariant } from "../transitions.ts";
 
@@ -27,27 +35,21 @@ export const DELIVERING = anyOf(DELIVERABLE_STATES);
 /** The condition of `runs_resting` and of `runs_changed`. */
 export const RESTING = anyOf(statesIn("runs_resting"));
 
-const INDEXES: readonly (readonly [name: string, columns: string, states: readonly RunState[], more?: string])[] = [
-  ["runs_intake", "state, drop_name, id", UNMAPPED_STATES],
-  ["runs_unmapped", "lane, id", UNMAPPED_STATES],
-  ["runs_delivery", "state, lane, id, target_kinds", statesIn("runs_delivery")],
-  ["runs_unsettled", "state, lane, id", runStatesThat(isUnsettled), "settled = 0 AND "],
-  ["runs_unfinished", "state, drop_name, id", runStatesThat(isUnfinished), "finished_at IS NULL AND "],
-  ["runs_resting", "state, id", statesIn("runs_resting")],
-  ["runs_changed", "changed_at", statesIn("runs_resting")],
-];
+/** What the files of the schema insert: lists of states for its checks, and the conditions of the indexes. */
+export const SCHEMA_VALUES = {
+  run_states: literals(ALL_RUN_STATES),
+  arrival_states: literals(ALL_ARRIVAL_STATES),
+  batch_states: literals(ALL_BATCH_STATES),
+  is_unmapped: ofRow(UNMAPPED),
+  is_to_deliver: ofRow(TO_DELIVER),
+  is_unsettled: ofRow(anyOf(runStatesThat(isUnsettled))),
+  is_unfinished: ofRow(anyOf(runStatesThat(isUnfinished))),
+  is_resting: ofRow(RESTING),
+};
 
-/** With the parts that a database has beside the indexes. */
-export function derivedParts({ definitions, values, makeAgain }: DerivedParts): DerivedParts {
-  const create = INDEXES.map(
-    ([name, columns, states, more = ""]) =>
-      `CREATE INDEX ${name} ON runs (${columns}) WHERE ${more}${anyOf(states).replaceAll("runs.", "")}`,
-  );
-  return {
-    definitions,
-    values: { ...values, ...Object.fromEntries(INDEXES.map(([name, , states]) => [name, states])) },
-    makeAgain: [...INDEXES.map(([name]) => `DROP INDEX IF EXISTS ${name}`), makeAgain, ...create].join(";\n"),
-  };
+/** A condition without the name of the table. */
+function ofRow(condition: string): string {
+  return condition.replaceAll("runs.", "");
 }
 
 export function runIndexOf(state: RunState, { unfinished, unsettled }: RunFilter): RunIndex {

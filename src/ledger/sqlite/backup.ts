@@ -5,7 +5,7 @@ import { chmodSync, copyFileSync, existsSync, linkSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { IsoInstant } from "../../model.ts";
-import { assertOurs } from "../../sql/sqlite/migrate.ts";
+import { stateOf } from "../../sql/sqlite/migrate.ts";
 import { type Clock, isoInstant } from "../../support/clock.ts";
 import { publishDurably, syncDirectory, syncFile } from "../../support/durable.ts";
 import { ConfigError, HeadgateError } from "../../support/errors.ts";
@@ -60,7 +60,7 @@ export async function backupSqliteLedger(ledgerPath: string, to: string): Promis
 
 /**
  * `ConfigError`, and nothing was changed, while another process owns the ledger (`HG-LEDG-001`), or when the
- * copy is not a ledger, newer, or damaged.
+ * copy is not a ledger, of another version, or damaged.
  */
 export async function restoreSqliteLedger(ledgerPath: string, copy: string, clock: Clock): Promise<Restored> {
   const path = resolve(ledgerPath);
@@ -106,7 +106,7 @@ function closedFacts(path: string): Omit<LedgerCopy, "path"> | "empty" | null {
   try {
     const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     try {
-      if (assertOurs(db, LEDGER_SCHEMA, path) === 0) return "empty";
+      if (stateOf(db, LEDGER_SCHEMA, path).version === 0) return "empty";
       db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       return factsOf(db);
     } finally {
@@ -118,7 +118,7 @@ function closedFacts(path: string): Omit<LedgerCopy, "path"> | "empty" | null {
   }
 }
 
-/** `ConfigError` when it is not a ledger, a newer one, or damaged. */
+/** `ConfigError` when it is not a ledger, one of another version, or damaged. */
 function inspect(path: string): LedgerCopy {
   if (!existsSync(path))
     throw new ConfigError("HG-LEDG-002", {
@@ -127,7 +127,7 @@ function inspect(path: string): LedgerCopy {
       message: `there is no file ${path}`,
     });
   return reading(path, (db) => {
-    if (assertOurs(db, LEDGER_SCHEMA, path) === 0)
+    if (stateOf(db, LEDGER_SCHEMA, path).version === 0)
       throw new ConfigError("HG-LEDG-002", {
         operation: "read ledger",
         subject: path,

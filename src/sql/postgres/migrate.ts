@@ -1,12 +1,8 @@
 /** Brings a PostgreSQL schema up to date, all in one transaction and under a lock, so that nodes may start together. */
 import type { ClientBase, Pool } from "pg";
-import { areOutdated, DERIVED, type Definition, dueFor, type Migration, type Schema, textOf } from "../migrations.ts";
+import { type MigrationRecord, recordTable, type Schema, type SchemaState, stateFrom } from "../migrations.ts";
 
 export interface PostgresSchema extends Schema {
-  /** The table that records the migrations. */
-  readonly table: string;
-  /** Whether its rows have a column `file` beside `version`. */
-  readonly namesFiles: boolean;
   /** Takes the lock for migrations of a schema of this name, until the transaction ends. */
   readonly lock: (client: ClientBase, name: string) => Promise<unknown>;
 }
@@ -23,15 +19,16 @@ export async function migrate(
   await client.query("BEGIN");
   try {
     await schema.lock(client, name);
-    const due = dueFor(schema, await versionOf(client, schema, name, subject), subject);
+    const { due } = await stateOf(client, schema, name, subject);
     // A user that may use an existing schema need not have the right to create one.
     if (!(await hasSchema(client, name))) await client.query(`CREATE SCHEMA ${name}`);
-    for (const migration of due) await client.query(textOf(schema, migration));
-    if (due.length > 0) await record(client, schema, due);
-    const isOutdated = areOutdated(schema, await definitions(client, schema), subject);
-    if (isOutdated) await client.query(schema.derived?.makeAgain ?? "");
+    if (due.length > 0) await client.query(recordTable(schema));
+    for (const { version, file, sql, digest } of due) {
+      await client.query(sql);
+      await client.query(`INSERT INTO ${schema.table} VALUES ($1, $2, $3)`, [version, file, digest]);
+    }
     await client.query("COMMIT");
-    return [...due.map(({ file }) => file), ...(isOutdated ? [DERIVED] : [])];
+    return due.map(({ file }) => file);
   } catch (thrown) {
     // The connection may be gone, and the transaction with it.
     await client.query("ROLLBACK").catch(() => undefined);
@@ -39,45 +36,28 @@ export async function migrate(
   }
 }
 
-export async function definitions(connection: Connection, { derived }: Schema): Promise<readonly Definition[]> {
-  return derived === undefined ? [] : (await connection.query<Definition>(derived.definitions)).rows;
-}
-
-async function record(
-  client: ClientBase,
-  { table, namesFiles }: PostgresSchema,
-  applied: readonly Migration[],
-): Promise<void> {
-  const columns = namesFiles ? "version bigint PRIMARY KEY, file text NOT NULL" : "version integer PRIMARY KEY";
-  await client.query(`CREATE TABLE IF NOT EXISTS ${table} (${columns})`);
-  for (const { version, file } of applied)
-    await client.query(
-      namesFiles
-        ? `INSERT INTO ${table} (version, file) VALUES ($1, $2)`
-        : `INSERT INTO ${table} (version) VALUES ($1)`,
-      namesFiles ? [version, file] : [version],
-    );
-}
-
 async function hasSchema(connection: Connection, name: string): Promise<boolean> {
   const { rows } = await connection.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [name]);
   return rows.length > 0;
 }
 
-/** Version of the schema; 0 for an empty schema, or none. */
-export async function versionOf(
+/** Of an empty schema, too, or none. */
+export async function stateOf(
   connection: Connection,
   schema: PostgresSchema,
   name: string,
   subject: string,
-): Promise<number> {
+): Promise<SchemaState> {
   const sql = "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1";
-  const tables = await connection.query<{ name: string }>(sql, [name]);
-  if (tables.rows.length === 0) return 0;
-  if (!tables.rows.some((one) => one.name === schema.table)) {
-    if (schema.foreign !== null) throw schema.foreign(subject);
-    return 0;
+  const tables = (await connection.query<{ name: string }>(sql, [name])).rows;
+  if (!tables.some((one) => one.name === schema.table)) {
+    if (tables.length > 0 && schema.foreign !== null) throw schema.foreign(subject);
+    return stateFrom(schema, [], subject);
   }
-  const { rows } = await connection.query<{ version: number }>(`SELECT max(version) AS version FROM ${schema.table}`);
-  return Number(rows[0]?.version ?? 0);
+  // As JSON, so that a table without a digest can be read.
+  const { rows } = await connection.query<MigrationRecord>(
+    `SELECT version::integer AS version, to_jsonb(record) ->> 'digest' AS digest FROM ${schema.table} AS record
+      ORDER BY version`,
+  );
+  return stateFrom(schema, rows, subject);
 }

@@ -1,8 +1,14 @@
-/**
- * Brings an SQLite file up to date, one transaction for each migration; `user_version` is the number of the last one.
- */
+/** Brings an SQLite file up to date, one transaction for each migration. */
 import type { DatabaseSync } from "node:sqlite";
-import { areOutdated, assertNothingDue, DERIVED, type Definition, dueFor, type Schema, textOf } from "../migrations.ts";
+import {
+  assertNothingDue,
+  type Migration,
+  type MigrationRecord,
+  recordTable,
+  type Schema,
+  type SchemaState,
+  stateFrom,
+} from "../migrations.ts";
 
 export interface SqliteSchema extends Schema {
   /** Distinguishes the files of this schema from others; null: its files carry no mark. */
@@ -11,19 +17,17 @@ export interface SqliteSchema extends Schema {
 
 /** Returns the names of the migrations that were applied. */
 export function migrate(db: DatabaseSync, schema: SqliteSchema, path: string): readonly string[] {
-  const due = dueFor(schema, assertOurs(db, schema, path), path);
-  const mark = schema.applicationId === null ? "" : `PRAGMA application_id = ${schema.applicationId};`;
-  for (const migration of due)
-    perform(db, `${textOf(schema, migration)}\n; ${mark} PRAGMA user_version = ${migration.version}`);
-  const isOutdated = areOutdated(schema, definitions(db, schema), path);
-  if (isOutdated) perform(db, schema.derived?.makeAgain ?? "");
-  return [...due.map(({ file }) => file), ...(isOutdated ? [DERIVED] : [])];
+  const { due } = stateOf(db, schema, path);
+  for (const migration of due) apply(db, schema, migration);
+  return due.map(({ file }) => file);
 }
 
-function perform(db: DatabaseSync, sql: string): void {
+function apply(db: DatabaseSync, schema: SqliteSchema, { version, file, sql, digest }: Migration): void {
   db.exec("BEGIN IMMEDIATE");
   try {
-    db.exec(sql);
+    db.exec(`${sql}\n; ${recordTable(schema)}`);
+    db.prepare(`INSERT INTO ${schema.table} (version, file, digest) VALUES (?, ?, ?)`).run(version, file, digest);
+    if (schema.applicationId !== null) db.exec(`PRAGMA application_id = ${schema.applicationId}`);
     db.exec("COMMIT");
   } catch (thrown) {
     if (db.isTransaction) db.exec("ROLLBACK");
@@ -31,25 +35,22 @@ function perform(db: DatabaseSync, sql: string): void {
   }
 }
 
-function definitions(db: DatabaseSync, { derived }: Schema): readonly Definition[] {
-  return derived === undefined ? [] : (db.prepare(derived.definitions).all() as unknown as readonly Definition[]);
-}
-
 /** For a reader, which does not migrate. */
 export function assertCurrent(db: DatabaseSync, schema: SqliteSchema, path: string): void {
-  assertNothingDue(schema, assertOurs(db, schema, path), definitions(db, schema), path);
+  assertNothingDue(schema, stateOf(db, schema, path), path);
 }
 
-/** Returns the version of its schema; 0 for an empty file. */
-export function assertOurs(db: DatabaseSync, schema: SqliteSchema, path: string): number {
-  const version = pragma(db, "user_version");
-  const isMarked = schema.applicationId === null || pragma(db, "application_id") === schema.applicationId;
-  const tables = Number(db.prepare("SELECT count(*) AS n FROM sqlite_schema").get()?.["n"] ?? 0);
-  if (!isMarked && tables > 0 && schema.foreign !== null) throw schema.foreign(path);
-  dueFor(schema, version, path);
-  return version;
+export function stateOf(db: DatabaseSync, schema: SqliteSchema, path: string): SchemaState {
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  if (tables.length === 0) return stateFrom(schema, [], path);
+  const isMarked = schema.applicationId === null || applicationIdOf(db) === schema.applicationId;
+  if (!isMarked && schema.foreign !== null) throw schema.foreign(path);
+  const records = tables.some(({ name }) => name === schema.table)
+    ? db.prepare(`SELECT version, digest FROM ${schema.table} ORDER BY version`).all()
+    : [{ version: 1, digest: null }];
+  return stateFrom(schema, records as unknown as readonly MigrationRecord[], path);
 }
 
-function pragma(db: DatabaseSync, name: string): number {
-  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
+function applicationIdOf(db: DatabaseSync): unknown {
+  return db.prepare("PRAGMA application_id").get()?.["application_id"];
 }

@@ -7,8 +7,10 @@ export const HUB_ERRORS = {
     hint: "Check `store`: the path and that this user may write there, or the server, database, user and password.",
   },
   "HG-HUB-002": {
-    title: "the store of the hub was written by a newer version",
-    hint: "Use the newer version of Headgate, or another `store.path` or `store.schema`. Nothing was changed.",
+    title: "the store of the hub was written by another version",
+    hint:
+      "Use the version of Headgate that wrote it. To start with this one, export what you need through that one, and " +
+      "remove the store or name another `store.path` or `store.schema`. Nothing was changed.",
   },
   "HG-HUB-003": {
     title: "the store of the hub is in use by another process",

@@ -14,8 +14,8 @@ export const LEDGER_ERRORS = {
   "HG-LEDG-003": {
     title: "the ledger was written by another version of Headgate",
     hint:
-      "An older Headgate cannot use the ledger of a newer one; an older ledger is upgraded when the gateway " +
-      "starts.",
+      "Use the version that wrote it. To start with this one, let that one finish its runs, move delivered files out " +
+      "of the drops, and remove the ledger or give `ledger` another place: a new one knows nothing of the old.",
   },
   "HG-LEDG-004": {
     title: "the ledger cannot be written or read at present",

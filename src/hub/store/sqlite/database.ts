@@ -11,7 +11,7 @@ import { migrate, type SqliteSchema } from "../../../sql/sqlite/migrate.ts";
 import { ConfigError, type HeadgateError, wordsOf } from "../../../support/errors.ts";
 import { createPrivateFile, PRIVATE_FOLDER } from "../../../support/private-files.ts";
 import { startFault } from "../../../support/start-fault.ts";
-import { newerStore } from "../schema-faults.ts";
+import { otherStore } from "../schema-faults.ts";
 import { installTextFunctions } from "./dialect.ts";
 
 const BUSY_WAIT_MS = 5;
@@ -62,9 +62,10 @@ export function openDatabase(options: OpenOptions): DatabaseSync {
 function schemaIn(folder: "migrations" | "intake-migrations"): SqliteSchema {
   return {
     folder: join(import.meta.dirname, folder),
+    table: "migration",
     applicationId: null,
     foreign: null,
-    otherVersion: newerStore,
+    otherVersion: otherStore,
   };
 }
 
