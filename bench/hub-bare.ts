@@ -6,7 +6,7 @@ const [path = "", ordersText = "[]", sizeText = "10000"] = process.argv.slice(2)
 const orders = JSON.parse(ordersText) as readonly { readonly order: Order; readonly all: Rectangle }[];
 const database = new DatabaseSync(path);
 database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000");
-const insert = database.prepare("INSERT INTO point (variable_id, at_ms, value) VALUES (?, ?, ?)");
+const insert = database.prepare("INSERT INTO point (variable_id, at_ms, value, origin_id) VALUES (?, ?, ?, 1)");
 const rates = orders.map(({ order, all }) => {
   const began = performance.now();
   for (const piece of pieces(order, all, Number(sizeText))) writePiece(piece);

@@ -43,8 +43,8 @@ export async function prefill(path: string, variables: number, steps: number): P
     )
     .run(steps);
   const insert = database.prepare(
-    `INSERT INTO point (variable_id, at_ms, value) SELECT ?1, ${BEGIN_MS} + i * ${STEP_MS}, ` +
-      "(i % 400) * 0.25 + ?1 FROM temp.step ORDER BY i",
+    `INSERT INTO point (variable_id, at_ms, value, origin_id) SELECT ?1, ${BEGIN_MS} + i * ${STEP_MS}, ` +
+      "(i % 400) * 0.25 + ?1, 1 FROM temp.step ORDER BY i",
   );
   const AT_ONCE = 100;
   for (let id = 1; id <= variables && steps > 0; id += 1) {

@@ -78,7 +78,7 @@ export async function copyRate(client: pg.Client, order: Order, all: Rectangle, 
   const texts = [...pieces(order, all, size)].map(textOf);
   const began = performance.now();
   for (const text of texts)
-    await pipeline([text], client.query(from("COPY point (variable_id, at_ms, value) FROM STDIN")));
+    await pipeline([text], client.query(from("COPY point (variable_id, at_ms, value, origin_id) FROM STDIN")));
   return (all.variables * all.steps) / ((performance.now() - began) / 1_000);
 }
 
@@ -86,12 +86,12 @@ function textOf({ firstVariable, variables, firstStep, steps }: Rectangle): Buff
   let text = "";
   for (let variable = firstVariable; variable < firstVariable + variables; variable += 1)
     for (let step = firstStep; step < firstStep + steps; step += 1)
-      text += `${variable}\t${BEGIN_MS + step * STEP_MS}\t${valueAt(variable, step)}\n`;
+      text += `${variable}\t${BEGIN_MS + step * STEP_MS}\t${valueAt(variable, step)}\t1\n`;
   return Buffer.from(text);
 }
 
-const UPSERT = `INSERT INTO point (variable_id, at_ms, value)
-  SELECT * FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS DOUBLE PRECISION[]))
+const UPSERT = `INSERT INTO point (variable_id, at_ms, value, origin_id)
+  SELECT *, 1 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS DOUBLE PRECISION[]))
   ON CONFLICT (variable_id, at_ms) DO UPDATE SET value = excluded.value`;
 
 /** The same by a statement a push that also takes points that are there, as scripts do. */

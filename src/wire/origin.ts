@@ -12,7 +12,7 @@ export const pushOrigin = z.object({
   /** The user who sent it. */
   createdBy: z.string().nullable(),
   /** The file trigger that claimed it. */
-  trigger: z.object({ id: z.number().int(), name: z.string().nullable() }).nullable(),
+  trigger: z.object({ id: z.number().int(), name: z.string().nullable() }),
 });
 export type PushOrigin = z.infer<typeof pushOrigin>;
 
@@ -25,7 +25,7 @@ export const originQuery = caseless(
   }),
 );
 
-/** A version of a point, and what stored it. Fields of the origin are null where it is not known. */
+/** A version of a point, and what stored it. */
 export const originRow = z.object({
   variableId: z.int(),
   unitId: z.int(),
@@ -35,8 +35,8 @@ export const originRow = z.object({
   /** Null on variables without versions. */
   versionTimestamp: z.string().nullable(),
   tags: z.record(z.string(), z.string()).nullable(),
-  operationId: z.string().nullable().describe("The operation that stored it."),
-  receivedAt: z.string().nullable(),
+  operationId: z.string().describe("The operation that stored it."),
+  receivedAt: z.string(),
   user: z.string().nullable().describe("Who pushed it, or sent its file."),
   calculationId: z.int().nullable().describe("The calculation that made it."),
   file: pushOrigin.nullable().describe("The stored file that it came from."),

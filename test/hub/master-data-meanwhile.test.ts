@@ -125,7 +125,7 @@ test("the first points of a variable, which come meanwhile, forbid that it gets 
   const id = variables.rows[0]?.id ?? 0;
   const { times, results } = await applied(
     `${CHAIN}One;;;S1;kWh;;true\n`,
-    once(() => database.run("INSERT INTO point (variable_id, at_ms, value) VALUES (?, 0, 1)", id)),
+    once(() => database.run("INSERT INTO point (variable_id, at_ms, value, origin_id) VALUES (?, 0, 1, 1)", id)),
   );
   expect([times, results]).toEqual([2, ["refused"]]);
 });
@@ -207,7 +207,7 @@ test("a hub that starts removes what an unfinished file has created, but no vari
   const left = await sourcesOf("Ended");
   expect(left.length).toBeGreaterThan(300);
   const { rows } = await store.structure.variables(1, { sourceIds: left }, { offset: 0, limit: null });
-  await living.run("INSERT INTO point (variable_id, at_ms, value) VALUES (?, 0, 1)", rows[0]?.id ?? 0);
+  await living.run("INSERT INTO point (variable_id, at_ms, value, origin_id) VALUES (?, 0, 1, 1)", rows[0]?.id ?? 0);
   // A thread may still work on it.
   await store.reports.undoPlans(false);
   expect(await sourcesOf("Ended")).toEqual(left);

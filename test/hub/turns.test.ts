@@ -45,7 +45,7 @@ beforeAll(async () => {
     timeoutMs: 20,
   });
   database.exec(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 49999)
-    INSERT INTO point (variable_id, at_ms, value) SELECT 1, i * 1000, i FROM n`);
+    INSERT INTO point (variable_id, at_ms, value, origin_id) SELECT 1, i * 1000, i, 1 FROM n`);
 });
 afterAll(async () => {
   database.close();

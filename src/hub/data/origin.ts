@@ -26,8 +26,7 @@ const OPTIONS = described({
   tag: "Data",
   summary: "The versions of one point, the latest first, with operation, file, row, user and moment of each",
   description:
-    "An extension of Headgate. Origins are known of points that were stored since the hub keeps them. A link is that " +
-    "of the sender, with the target, the date and the operation in its query.",
+    "An extension of Headgate. A link is that of the sender, with the target, the date and the operation in its query.",
   query: originQuery,
   answer: z.array(originRow),
   example: { query: { VariableId: 1, Date: "2026-03-01T00:00:00Z" } },
@@ -61,11 +60,7 @@ async function shownRows(
     store.structure.sources(accountId, { ids: [sourceId] }, ONE),
   ]);
   const names = namesOf(variables.rows[0], sources.rows[0]);
-  const pushes = stored.map(({ origin }) => ({
-    accountId,
-    userId: origin?.userId ?? -1,
-    operationId: origin?.operationId ?? "",
-  }));
+  const pushes = stored.map(({ origin: { userId, operationId } }) => ({ accountId, userId, operationId }));
   const files = await originsOf(store, pushes);
   const writer = new ZoneWriter(zone);
   return Promise.all(
@@ -77,14 +72,14 @@ async function shownRows(
         ...{ variableId: id, unitId, date: writer.write(atMs), value, version },
         versionTimestamp: versionUs === null ? null : isoOfUs(versionUs),
         tags: tags === null && batchTags === null ? null : { ...batchTags, ...tags },
-        operationId: origin?.operationId ?? null,
-        receivedAt: origin === null ? null : isoOfMs(origin.receivedMs),
-        user: file?.createdBy ?? origin?.username ?? null,
-        calculationId: origin?.calculationId ?? null,
+        operationId: origin.operationId,
+        receivedAt: isoOfMs(origin.receivedMs),
+        user: file?.createdBy ?? origin.username,
+        calculationId: origin.calculationId,
         file,
         row: place?.row ?? null,
         sheet: place?.sheet ?? null,
-        link: origin === null || origin.traceLink === null ? null : linkOf(origin.traceLink, one, names),
+        link: origin.traceLink === null ? null : linkOf(origin.traceLink, one, names),
       };
     }),
   );
@@ -109,7 +104,7 @@ function namesOf(variable: StoredVariable | undefined, source: StoredSource | un
 /** The last row of the file with this value; a file may hold a point several times. */
 async function placeOf({ gatewayView, log }: HubContext, { atMs, value, version, origin }: StoredRow, names: Names) {
   const view = gatewayView();
-  if (view === null || origin === null) return null;
+  if (view === null) return null;
   try {
     const placed = await view.placedAt(origin.operationId, atMs);
     return placed.findLast(
@@ -133,6 +128,6 @@ function linkOf(traceLink: string, { atMs, origin }: StoredRow, names: Names): s
   );
   url.searchParams.set("target", targetWords(target));
   url.searchParams.set("date", isoOfMs(atMs));
-  url.searchParams.set("operationId", origin?.operationId ?? "");
+  url.searchParams.set("operationId", origin.operationId);
   return url.href;
 }

@@ -4,7 +4,6 @@ import { isDeepStrictEqual } from "node:util";
 import { constantWords } from "../../triggers/match.ts";
 import { HttpProblem } from "../../wire/http-problem.ts";
 import {
-  type FileNamePattern,
   type FileTriggerBody,
   type FileTriggerFields,
   fileTriggerFields,
@@ -58,7 +57,7 @@ export function changedFields(
   const { state } = current;
   const changed = withMapping({ ...current, ...Object.fromEntries(given), state });
   const fields = { ...changed, state: stateAfter(current, changed, body.state ?? state) };
-  requirePatterns(fields, current.fileNamePatternMatches);
+  requirePatterns(fields);
   if (body.metadata !== undefined || fields.mapping !== current.mapping) requireSettings(fields, mappers);
   return fields;
 }
@@ -88,14 +87,10 @@ function withMapping(fields: FileTriggerFields): FileTriggerFields {
   throw invalidField("mapping", "names the mapper of the CustomFormat (GET /fileTrigger/mappings)");
 }
 
-/** `before`: patterns that are there already, which an earlier version took. */
-function requirePatterns(
-  { fileNamePatternMatches, ingestionType }: FileTriggerFields,
-  before: readonly FileNamePattern[] = [],
-): void {
+function requirePatterns({ fileNamePatternMatches, ingestionType }: FileTriggerFields): void {
   for (const [at, pattern] of fileNamePatternMatches.entries()) {
     const why = constantWords(pattern);
-    if (why !== null && !before.some((one) => isDeepStrictEqual(one, pattern)))
+    if (why !== null)
       throw invalidField(`fileNamePatternMatches.${at}.value`, `${why}. Leave the folders out, or the condition.`);
   }
   // The token of the request decides there, and not the name.

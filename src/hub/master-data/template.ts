@@ -72,7 +72,7 @@ async function addTemplate(
   }
 }
 
-/** Templates with the columns of an earlier version. */
+/** Templates whose columns have changed since. */
 async function removeOld({ store }: IntakeParts, files: StoredFiles, accountId: number): Promise<void> {
   const { rows } = await store.files.list(accountId, { tags: [TEMPLATE_TAG] }, { offset: 0, limit: null });
   const own = rows.filter(({ via }) => via === "hub");

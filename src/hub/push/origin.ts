@@ -23,15 +23,14 @@ export function fileIdOfPush(push: Omit<PushedOperation, "accountId">): number |
 
 interface ClaimedFile {
   readonly fileId: number;
-  /** Null for a push of an earlier version. */
-  readonly triggerId: number | null;
+  readonly triggerId: number;
 }
 
 function claimOf({ userId, operationId }: Omit<PushedOperation, "accountId">): ClaimedFile | null {
-  const found = isInnerUser(userId) ? /^file-(\d+)(?:-trigger-(\d+))?(?!\d)/.exec(operationId) : null;
+  const found = isInnerUser(userId) ? /^file-(\d+)-trigger-(\d+)(?!\d)/.exec(operationId) : null;
   if (found === null) return null;
   const [, fileId, triggerId] = found;
-  return { fileId: Number(fileId), triggerId: triggerId === undefined ? null : Number(triggerId) };
+  return { fileId: Number(fileId), triggerId: Number(triggerId) };
 }
 
 /** The file of each push of one account; null for a push that came from no file. */
@@ -45,16 +44,13 @@ export async function originsOf(
   if (accountId === undefined || ids.length === 0) return claims.map(() => null);
   const { rows } = await files.list(accountId, { ids }, ALL);
   const records = new Map(rows.map((record) => [record.id, record]));
-  // A file that is no container has the trigger that claimed it last.
-  const triggerOf = ({ fileId, triggerId }: ClaimedFile) => triggerId ?? records.get(fileId)?.triggerId ?? null;
-  const triggerIds = [...new Set(claims.flatMap((claim) => (claim === null ? [] : (triggerOf(claim) ?? []))))];
+  const triggerIds = [...new Set(claims.flatMap((claim) => claim?.triggerId ?? []))];
   const triggers = await fileTriggers.list(accountId, { ids: triggerIds }, ALL);
   const names = new Map(triggers.rows.map(({ id, name }) => [id, name]));
   return claims.map((claim) => {
     if (claim === null) return null;
     const { fileName, via, createdBy } = records.get(claim.fileId) ?? REMOVED;
-    const id = triggerOf(claim);
-    const trigger = id === null ? null : { id, name: names.get(id) ?? null };
+    const trigger = { id: claim.triggerId, name: names.get(claim.triggerId) ?? null };
     return { id: claim.fileId, fileName, via, createdBy, trigger };
   });
 }

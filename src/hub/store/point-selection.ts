@@ -76,16 +76,14 @@ export function mayBeInBlocks({ isVersioned }: Pick<VariableFacts, "isVersioned"
 export interface NearestBlock {
   readonly firstMs: number;
   readonly lastMs: number;
-  /** Null: an earlier version wrote the block. */
-  readonly lastValue: number | null;
+  readonly lastValue: number;
 }
 
 export function nearestOf(found: Row): NearestBlock {
-  const value = found["last_value"] ?? null;
   return {
     firstMs: Number(found["first_ms"]),
     lastMs: Number(found["last_ms"]),
-    lastValue: value === null ? null : Number(value),
+    lastValue: Number(found["last_value"]),
   };
 }
 
@@ -102,14 +100,14 @@ export function isBehind(
   return order === "ASC" ? block.firstMs < last.atMs : block.firstMs > last.atMs;
 }
 
-/** The latest point without unpacking its block; null: more is asked for, or the block does not have it at hand. */
+/** The latest point without unpacking its block; null: more is asked for, or it is outside of the period. */
 export function latestOf(
   { lastMs, lastValue }: NearestBlock,
   rows: readonly PointRow[],
   ask: HeadAsk,
   { page, order }: HeadPage,
 ): PointRow | null {
-  if (order === "ASC" || page.offset > 0 || page.limit !== 1 || lastValue === null) return null;
+  if (order === "ASC" || page.offset > 0 || page.limit !== 1) return null;
   if (lastMs > (ask.lastMs ?? lastMs) || lastMs < (ask.fromMs ?? lastMs)) return null;
   const [row] = rows;
   return row !== undefined && row.atMs > lastMs ? row : bareOf(lastMs, lastValue);

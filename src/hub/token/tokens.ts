@@ -14,8 +14,8 @@ export interface TokenClaims {
   readonly scopes: readonly string[];
   readonly clientId: string;
   /**
-   * Generation of the password and the client secret that it was issued for (`generationOf`); absent in tokens of
-   * earlier versions.
+   * Generation of the password and the client secret that it was issued for (`generationOf`); absent in tokens of the
+   * hub itself (`inner.ts`).
    */
   readonly generation?: string | undefined;
 }

@@ -158,7 +158,7 @@ test("rows that could not be packed while the store was in trouble are packed la
     yield* change("UPDATE point SET tags = NULL, batch_tags = NULL WHERE variable_id = ?", variableId);
     for (const { date, value } of data.slice(1))
       yield* change(
-        "INSERT INTO point (variable_id, at_ms, value) VALUES (?, ?, ?)",
+        "INSERT INTO point (variable_id, at_ms, value, origin_id) VALUES (?, ?, ?, 1)",
         ...[variableId, Date.parse(date), value],
       );
   });

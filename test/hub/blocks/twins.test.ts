@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RUN_MIN } from "../../../src/hub/store/blocks/plan.ts";
-import { change, row, rows } from "../../../src/hub/store/database.ts";
+import { row, rows } from "../../../src/hub/store/database.ts";
 import { openSeries } from "../../../src/hub/store/open.ts";
 import type { OpenSeries, Span } from "../../../src/hub/store/quality/series.ts";
 import type { HubStore } from "../../../src/hub/store/store.ts";
@@ -372,18 +372,6 @@ test("two blocks that became rows are not joined over the block between them", a
   const expected = data.flatMap(({ value: each }) => (each === 100 ? [100, -1] : each === 2_100 ? [-2] : [each]));
   expect(found.map((one: { rawValue: number }) => one.rawValue)).toEqual(expected);
 });
-
-test("the latest point of a block that an earlier version wrote is found in it", async () => {
-  const { packed } = await createTwins();
-  await hub.push([{ variableId: packed, data: [1, 2, 3].flatMap((day) => latestDay(day)) }]);
-  await storeOf().people.change(() => change("UPDATE point_block SET last_value = NULL"));
-  const [latest] = await hub.post("/data", { VariableIds: [packed], PagingOrder: "DESC", ...NEWEST });
-  expect(latest).toMatchObject({ rawValue: 95 });
-  expect(Date.parse(latest.date)).toBe(BEGIN_MS + (3 * 96 + 95) * STEP_MS);
-});
-
-const latestDay = (day: number) =>
-  Array.from({ length: 96 }, (_, index) => ({ date: dateOf(96 * day + index), value: index }));
 
 test.each(["ASC", "DESC"])(
   "more blocks than a chunk reads, with rows on both sides, come in order: %s",

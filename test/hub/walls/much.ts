@@ -54,7 +54,8 @@ export function holdMuch(hub: TestHub): void {
   copy("event", { id: `${last} + n` }, `account_id = ${FIRST} AND id = ${last}`);
   file.exec(`UPDATE event_counter SET last = last + ${MANY} WHERE account_id = ${FIRST}`);
   file.exec(
-    `INSERT INTO point (variable_id, at_ms, value) ${numbers(MANY)} SELECT ${FIRST}, n * 900000, n FROM numbers`,
+    `INSERT INTO point (variable_id, at_ms, value, origin_id) ${numbers(MANY)}
+      SELECT ${FIRST}, n * 900000, n, 1 FROM numbers`,
   );
   file.exec("COMMIT");
   file.close();

@@ -136,9 +136,9 @@ export function* openBlock(block: BlockPlace, { atMs, values, origins }: Columns
   for (let from = 0; from < atMs.length; from += ROWS_AT_ONCE) {
     const end = Math.min(from + ROWS_AT_ONCE, atMs.length);
     const places = Array.from({ length: end - from }, () => "(?, ?, ?, ?)").join(", ");
-    const given: (number | null)[] = [];
+    const given: number[] = [];
     for (let index = from; index < end; index += 1)
-      given.push(block.variableId, atMs[index] ?? 0, values[index] ?? 0, origins[index] || null);
+      given.push(block.variableId, atMs[index] ?? 0, values[index] ?? 0, origins[index] ?? 0);
     yield* change(`INSERT INTO point (variable_id, at_ms, value, origin_id) VALUES ${places}`, ...given);
   }
 }

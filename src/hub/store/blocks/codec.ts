@@ -14,7 +14,6 @@ export class DamagedBlock extends RangeError {}
 export interface Columns {
   readonly atMs: Float64Array;
   readonly values: Float64Array;
-  /** 0: none is known. */
   readonly origins: Float64Array;
 }
 
@@ -46,8 +45,8 @@ const COMPRESSED_MIN = 500;
 /** Of what was compressed; where it is more, reading it as it is costs half. */
 const WORTH_COMPRESSING = 0.8;
 
-/** The first byte. A block of an earlier version is a frame of Zstandard with a checksum of its own. */
-const [FRAME, PLAIN, COMPRESSED] = [0x28, 1, 2];
+/** The first byte. */
+const [PLAIN, COMPRESSED] = [1, 2];
 /** The first byte, the checksum of all that follows it, and four doubles. */
 const SUM_PLACE = 1 + 4;
 const HEAD_BYTES = SUM_PLACE + 4 * 8;
@@ -89,9 +88,8 @@ function headed(kind: number, content: Uint8Array, values: Float64Array): Uint8A
   return data;
 }
 
-/** Null: a block of an earlier version has none, nor one of values that are too large. */
+/** Null: one of the values is too large. */
 export function sumsIn(data: Uint8Array): BlockSums | null {
-  if (data[0] === FRAME) return null;
   const view = verified(data);
   const field = (index: number) => view.getFloat64(SUM_PLACE + 8 * index, true);
   const [sum, error, min, max] = [field(0), field(1), field(2), field(3)];
@@ -107,7 +105,6 @@ function verified(data: Uint8Array): DataView {
 }
 
 function contentOf(data: Uint8Array): Uint8Array {
-  if (data[0] === FRAME) return decompressed(data);
   verified(data);
   const content = data.subarray(HEAD_BYTES);
   if (data[0] === PLAIN) return content;

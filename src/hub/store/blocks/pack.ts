@@ -26,7 +26,7 @@ function columnsOf(stored: readonly Row[]): Columns {
   return {
     atMs: Float64Array.from(stored, (one) => Number(one["at_ms"])),
     values: Float64Array.from(stored, (one) => Number(one["value"])),
-    origins: Float64Array.from(stored, (one) => Number(one["origin_id"] ?? 0)),
+    origins: Float64Array.from(stored, (one) => Number(one["origin_id"])),
   };
 }
 
@@ -106,8 +106,8 @@ interface Due {
 }
 
 /**
- * Chooses the variables whose rows are packed: those that got many rows, and after the start all of them, so that
- * stores of earlier versions become compact.
+ * Chooses the variables whose rows are packed: those that got many rows, and after the start all of them, since a hub
+ * may have ended before it packed theirs.
  */
 export class Packing {
   readonly #database: Database;

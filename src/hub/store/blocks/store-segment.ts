@@ -27,7 +27,7 @@ export function storedRowOf(found: Row): StoredRow {
   return {
     atMs: Number(found["at_ms"]),
     value: Number(found["value"]),
-    origin: Number(found["origin_id"] ?? 0),
+    origin: Number(found["origin_id"]),
     isBare: truth(found["bare"]),
   };
 }

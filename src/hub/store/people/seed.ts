@@ -95,8 +95,6 @@ export function* applySeed(seed: UserSeed, atMs: number): Steps<void> {
     "UPDATE hub_user SET origin = 'configuration', seed_password_hash = ?, seed_facts = ? WHERE id = ?",
     ...[isSamePassword ? applied : passwordHash, facts, id],
   );
-  // Stores of earlier versions have no facts: nothing changes for their users.
-  if (known !== undefined && known["seed_facts"] === null && isSamePassword) return;
   yield* record(id, username, known === undefined ? "user.created" : "user.changed", atMs, {
     roles: seed.roles,
     accounts: seed.accounts,

@@ -18,8 +18,7 @@ export interface Origin {
 }
 
 export interface OriginRow extends PointRow {
-  /** Null: an earlier version of the hub stored it. */
-  readonly origin: Origin | null;
+  readonly origin: Origin;
 }
 
 export interface OriginStore {
@@ -30,7 +29,7 @@ export interface OriginStore {
 /** Parameters: account, variable and date. */
 const sqlOf = (table: string, order: string) => `SELECT stored.*, ${ORIGIN}
   FROM ${table} AS stored
-  LEFT JOIN origin ON origin.account_id = ? AND origin.id = stored.origin_id
+  JOIN origin ON origin.account_id = ? AND origin.id = stored.origin_id
   LEFT JOIN hub_user ON hub_user.id = origin.user_id
   WHERE stored.variable_id = ? AND stored.at_ms = ? ${order}`;
 const ORIGIN = `origin.operation_id, origin.user_id, origin.received_ms, origin.calculation_id, origin.trace_link,
@@ -49,17 +48,14 @@ export function createOriginStore({ snapshot }: Database): OriginStore {
       });
       return found.map((one) => ({
         ...pointOf(one),
-        origin:
-          (one["operation_id"] ?? null) === null
-            ? null
-            : {
-                operationId: String(one["operation_id"]),
-                userId: Number(one["user_id"]),
-                username: text(one["username"]),
-                receivedMs: Number(one["received_ms"]),
-                calculationId: number(one["calculation_id"]),
-                traceLink: text(one["trace_link"]),
-              },
+        origin: {
+          operationId: String(one["operation_id"]),
+          userId: Number(one["user_id"]),
+          username: text(one["username"]),
+          receivedMs: Number(one["received_ms"]),
+          calculationId: number(one["calculation_id"]),
+          traceLink: text(one["trace_link"]),
+        },
       }));
     },
   };

@@ -498,7 +498,7 @@ CREATE TABLE point (
   version TEXT,
   tags TEXT, -- JSON object: the reading's own tags, with the VersionTag under `version`
   batch_tags TEXT, -- JSON object: the tags of the element
-  origin_id BIGINT, -- the operation that stored it
+  origin_id BIGINT NOT NULL, -- the operation that stored it
   PRIMARY KEY (variable_id, at_ms)
 ) PARTITION BY RANGE (at_ms);
 CREATE TABLE point_before_1990 PARTITION OF point FOR VALUES FROM (MINVALUE) TO (631152000000);
@@ -513,7 +513,7 @@ CREATE TABLE point_version (
   version TEXT,
   tags TEXT,
   batch_tags TEXT,
-  origin_id BIGINT,
+  origin_id BIGINT NOT NULL,
   PRIMARY KEY (variable_id, at_ms, version_us)
 ) PARTITION BY RANGE (at_ms);
 CREATE TABLE point_version_before_1990 PARTITION OF point_version FOR VALUES FROM (MINVALUE) TO (631152000000);
@@ -527,7 +527,7 @@ CREATE TABLE point_block (
   last_ms BIGINT NOT NULL,
   points BIGINT NOT NULL,
   data BYTEA NOT NULL, -- `src/hub/store/blocks/codec.ts`
-  last_value DOUBLE PRECISION, -- at `last_ms`, so that the latest point is found without unpacking
+  last_value DOUBLE PRECISION NOT NULL, -- at `last_ms`, so that the latest point is found without unpacking
   PRIMARY KEY (variable_id, first_ms)
 );
 ALTER TABLE point_block ALTER COLUMN data SET STORAGE EXTERNAL; -- compressed already
@@ -972,7 +972,7 @@ CREATE TABLE alarm_dispatch (
   account_id BIGINT NOT NULL REFERENCES account(id),
   kind TEXT NOT NULL CHECK (kind IN ('webhook', 'variable')),
   target TEXT NOT NULL,
-  host TEXT NOT NULL DEFAULT '', -- receivers have shares of the deliveries, by account and host
+  host TEXT NOT NULL, -- receivers have shares of the deliveries, by account and host
   body TEXT NOT NULL,
   attempts BIGINT NOT NULL DEFAULT 0,
   next_ms BIGINT NOT NULL

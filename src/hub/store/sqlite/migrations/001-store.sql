@@ -452,7 +452,7 @@ CREATE TABLE point (
   version TEXT,
   tags TEXT, -- JSON object: the reading's own tags, with the VersionTag under `version`
   batch_tags TEXT, -- JSON object: the tags of the element
-  origin_id INTEGER, -- the operation that stored it
+  origin_id INTEGER NOT NULL, -- the operation that stored it
   PRIMARY KEY (variable_id, at_ms)
 ) WITHOUT ROWID, STRICT;
 
@@ -465,7 +465,7 @@ CREATE TABLE point_version (
   version TEXT,
   tags TEXT,
   batch_tags TEXT,
-  origin_id INTEGER,
+  origin_id INTEGER NOT NULL,
   PRIMARY KEY (variable_id, at_ms, version_us)
 ) WITHOUT ROWID, STRICT;
 
@@ -477,7 +477,7 @@ CREATE TABLE point_block (
   last_ms INTEGER NOT NULL,
   points INTEGER NOT NULL,
   data BLOB NOT NULL, -- `src/hub/store/blocks/codec.ts`
-  last_value REAL, -- at `last_ms`, so that the latest point is found without unpacking
+  last_value REAL NOT NULL, -- at `last_ms`, so that the latest point is found without unpacking
   PRIMARY KEY (variable_id, first_ms)
 ) STRICT;
 
@@ -877,7 +877,7 @@ CREATE TABLE alarm_dispatch (
   account_id INTEGER NOT NULL REFERENCES account(id),
   kind TEXT NOT NULL CHECK (kind IN ('webhook', 'variable')),
   target TEXT NOT NULL,
-  host TEXT NOT NULL DEFAULT '', -- receivers have shares of the deliveries, by account and host
+  host TEXT NOT NULL, -- receivers have shares of the deliveries, by account and host
   body TEXT NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
   next_ms INTEGER NOT NULL
