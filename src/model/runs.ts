@@ -29,7 +29,7 @@ export interface Reason {
   readonly rejectedByReason?: readonly RejectedReason[] | undefined;
   /** The first of the targets that hold a run, when targets hold it. */
   readonly targets?: readonly TargetFinding[] | undefined;
-  /** Readings of targets that do not exist: pushed as they are, the service would discard them. */
+  /** Readings of targets that do not exist: pushed as they are, the service would discard them. Absent: none. */
   readonly discards?: number | undefined;
 }
 
@@ -134,8 +134,8 @@ export interface UnpackLimits {
   readonly ratioMax: number;
   /** Patterns of entries that hold no data, such as those that macOS adds. */
   readonly ignore: readonly string[];
-  /** Encoding of names that the archive does not mark as UTF-8 (`support/zip.ts`); absent in earlier runs. */
-  readonly names?: "utf-8" | "latin-1" | undefined;
+  /** Encoding of names that the archive does not mark as UTF-8 (`support/zip.ts`). */
+  readonly names: "utf-8" | "latin-1";
 }
 
 export interface MapperIdentity {
@@ -210,7 +210,7 @@ export interface Replay {
   /** Includes readings whose dates later runs have delivered. */
   readonly overwrite: boolean;
   readonly by: string;
-  /** The reason that the person gave; absent without one, and in replays of earlier versions. */
+  /** The reason that the person gave. */
   readonly why?: string | undefined;
   /**
    * No person ordered it: the gateway continues a held run, in its place of the lane, with what is in force. Says

@@ -11,8 +11,7 @@ import { triedOnce } from "../support/threads/disk-work.ts";
 import { sizeOf } from "./kept-files.ts";
 import type { SpoolOptions } from "./options.ts";
 import { diskShort, overBudget, type Refusal, tooLargeNow, uncountable } from "./refusals.ts";
-import { Reservations } from "./reservations.ts";
-import { countUsage, INPUTS, type UsageCount } from "./usage-count.ts";
+import { countUsage, INPUTS, type UsageCount } from "./usage.ts";
 import { WaitingRuns } from "./waiting-runs.ts";
 
 /** The spool has a file as it came, and as the batches that are made of it, which are larger. */
@@ -295,5 +294,35 @@ export class SpoolQuota {
   #overBudget(): Refusal {
     this.#reportedHeld = this.#usage.held;
     return overBudget(this.#options.budget, this.#usage.held);
+  }
+}
+
+interface Reservation {
+  readonly bytes: number;
+  readonly untilMs: number;
+}
+
+/** The bytes that runs are going to write into the spool. */
+class Reservations {
+  readonly #runs = new Map<string, Reservation>();
+  #bytes = 0;
+
+  /** The sum of all. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  of(id: string): number {
+    return this.#runs.get(id)?.bytes ?? 0;
+  }
+
+  set(id: string, next: Reservation | null): void {
+    this.#bytes += (next?.bytes ?? 0) - this.of(id);
+    if (next === null) this.#runs.delete(id);
+    else this.#runs.set(id, next);
+  }
+
+  expire(nowMs: number): void {
+    for (const [id, { untilMs }] of this.#runs) if (untilMs < nowMs) this.set(id, null);
   }
 }

@@ -15,8 +15,8 @@ export interface ZipEntry {
   readonly raw: Entry;
 }
 
-/** How names are read that the archive does not say are UTF-8; undefined: as code page 437. */
-export type ZipNames = "utf-8" | "latin-1" | undefined;
+/** How names are read that the archive does not say are UTF-8. */
+export type ZipNames = "utf-8" | "latin-1";
 
 const DEFLATED = 8;
 const CHUNK_BYTES = 64 * 1024;
@@ -50,14 +50,14 @@ const UTF8_FLAG = 0x0800;
 /**
  * The declaration of the archive counts: the field of Info-ZIP, and the flag of UTF-8 where the name is valid.
  * Without one a name is in the code page of the program that packed it; a name that is valid UTF-8 is hardly
- * ever anything else (a Mac packs so). Without `names`, as in runs of earlier versions, it is code page 437.
+ * ever anything else (a Mac packs so).
  */
 function nameIn(raw: Entry, names: ZipNames): string {
   const { generalPurposeBitFlag: flags, fileNameRaw: bytes, extraFields } = raw;
   const declared = getFileNameLowLevel(flags, bytes, extraFields, false);
   const isByField = declared !== getFileNameLowLevel(flags, bytes, [], false);
   const isByFlag = (flags & UTF8_FLAG) !== 0 && isUtf8(bytes);
-  if (names === undefined || isByField || isByFlag) return declared;
+  if (isByField || isByFlag) return declared;
   if (names === "latin-1") return bytes.toString("latin1").replaceAll("\\", "/");
   return getFileNameLowLevel(isUtf8(bytes) ? UTF8_FLAG : 0, bytes, [], false);
 }

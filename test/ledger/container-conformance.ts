@@ -83,7 +83,7 @@ export function containerConformance(ledger: () => Ledger): void {
 
   it("keeps later files behind a container until each entry needs no run or has one, then behind these", async () => {
     const box = await sight(ledger(), "in/box.zip");
-    const unpack = { entriesMax: 9, sizeMax: 9, ratioMax: 9, ignore: [] };
+    const unpack = { entriesMax: 9, sizeMax: 9, ratioMax: 9, ignore: [], names: "utf-8" } as const;
     const binding = { ...BINDING, unpack };
     const container = await ledger().openRun(box.arrival.id, binding, "containers", {
       feeds: ["lane", "more"],
@@ -113,7 +113,10 @@ export function containerConformance(ledger: () => Ledger): void {
 
   it("keeps no file behind a container that is given up", async () => {
     const box = await sight(ledger(), "in/box.zip");
-    const binding = { ...BINDING, unpack: { entriesMax: 9, sizeMax: 9, ratioMax: 9, ignore: [] } };
+    const binding = {
+      ...BINDING,
+      unpack: { entriesMax: 9, sizeMax: 9, ratioMax: 9, ignore: [], names: "utf-8" as const },
+    };
     const container = await ledger().openRun(box.arrival.id, binding, "containers", { feeds: ["lane"] });
     const after = await mapped(ledger(), "in/later.csv");
     expect((await ledger().blockedBy(after))?.id).toBe(container.id);

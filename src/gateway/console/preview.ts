@@ -11,7 +11,7 @@ import { creationWords } from "../../provisioning/provisioner.ts";
 import type { Creation } from "../../provisioning/wanted.ts";
 import { cancellable } from "../../runs/commands/cancel.ts";
 import { mustFindRun } from "../../runs/commands/command.ts";
-import { assertFirst, assertRechecked, discardsOf, mustFindHeld } from "../../runs/commands/release.ts";
+import { assertFirst, assertRechecked, mustFindHeld } from "../../runs/commands/release.ts";
 import { assertReplayable } from "../../runs/commands/replay.ts";
 import { overtakenWords } from "../../runs/steps/later-deliveries.ts";
 import { RejectedError } from "../../support/errors.ts";
@@ -131,7 +131,7 @@ export class Previews {
     const { ledger, spool } = this.#parts;
     const run = await mustFindHeld(runOf(subject), ledger);
     await assertFirst(run, ledger);
-    const discards = discardsOf(run);
+    const discards = run.reason?.discards ?? 0;
     const overtaken = await this.#overtaken(run, spool);
     const parts = [
       `${run.points.mapped} readings would be sent as they are`,

@@ -9,7 +9,7 @@ import { isContainerName } from "../../support/file-names.ts";
 import { createRegistry, type Trigger, type TriggerRegistry } from "../../triggers/registry.ts";
 import type { HistoryFile } from "./history-files.ts";
 
-type Archives = ReturnType<typeof unpackingOf>;
+export type Archives = ReturnType<typeof unpackingOf>;
 
 export type Claim =
   | { readonly by: "trigger"; readonly trigger: Trigger }

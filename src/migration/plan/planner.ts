@@ -8,7 +8,6 @@ import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { GatewayConfig } from "../../config/gateway-config.ts";
 import { type Drop, fetchFile } from "../../drops/drop.ts";
-import type { DropOptions } from "../../drops/options.ts";
 import { lookupFile } from "../../mapping/contract.ts";
 import type { Reason } from "../../model.ts";
 import { type Directory, directoryOf, listContents, openEntry } from "../../runs/unpacking/container.ts";
@@ -20,7 +19,7 @@ import { HeadgateError, wordsOf } from "../../support/errors.ts";
 import { onlyOne } from "../../support/settled.ts";
 import type { Trigger } from "../../triggers/registry.ts";
 import type { openMapping } from "../../workers/open.ts";
-import { type Claims, mapperOf } from "./claims.ts";
+import { type Archives, type Claims, mapperOf } from "./claims.ts";
 import type { HistoryFile } from "./history-files.ts";
 import type { FileFault, PlannedFile } from "./plan.ts";
 import { shapesOf } from "./series.ts";
@@ -95,7 +94,7 @@ export class Planner {
   /** Entry by entry, so that the disk holds one of them at a time beside their container. */
   async #open(
     { file, path, depth, sha256 }: Input,
-    { depthMax, ...limits }: DropOptions["archives"],
+    { depthMax, ...limits }: Archives,
     signal: AbortSignal,
   ): Promise<Inspection> {
     if (depth >= depthMax)

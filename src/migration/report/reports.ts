@@ -18,7 +18,7 @@ export interface KnownMigration {
   readonly id: string;
   readonly order: MigrationRequest;
   readonly folder: string;
-  /** The limits of its latest start, as they were given; absent before the first, and of earlier versions. */
+  /** The limits of its latest start, as they were given; absent before the first. */
   readonly limits?: MigrationLimits;
 }
 

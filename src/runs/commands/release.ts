@@ -56,7 +56,7 @@ async function tryRelease(
     throw notNow(run, "is not released, but cancelled: its stored file was removed from the hub");
   }
   await assertFirst(run, ledger);
-  const discards = discardsOf(run);
+  const discards = run.reason?.discards ?? 0;
   if (discards > 0 && !discard)
     throw new RejectedError("HG-GUARD-009", {
       operation: "release run",
@@ -92,14 +92,6 @@ export async function assertFirst(run: Run, ledger: Pick<Ledger, "blockedBy">): 
   const before = await ledger.blockedBy(run);
   if (before !== null)
     throw notNow(run, `has to wait for the earlier file ${before.path} of the same targets (${before.state})`);
-}
-
-/**
- * The count of the last guard check. Earlier versions noted it only for single targets, the first of them.
- */
-export function discardsOf({ reason }: Run): number {
-  const missing = (reason?.targets ?? []).filter(({ what }) => what === "missing");
-  return reason?.discards ?? missing.reduce((sum, { points }) => sum + points, 0);
 }
 
 function notNow(run: Run, words: string): RejectedError {

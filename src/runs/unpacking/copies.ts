@@ -95,5 +95,5 @@ export class ContainerCopies {
 
 /** The limits of a run that opens a container. */
 export function limitsOf(container: Run): UnpackLimits {
-  return container.binding.unpack ?? { entriesMax: 0, sizeMax: 0, ratioMax: 0, ignore: [] };
+  return container.binding.unpack ?? { entriesMax: 0, sizeMax: 0, ratioMax: 0, ignore: [], names: "utf-8" };
 }
