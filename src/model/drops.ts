@@ -31,7 +31,7 @@ export type FinishRule =
 /** The decision what to do with a source file, durable in the ledger before the file is touched. */
 export type FinishPlan =
   | { readonly action: "leave" }
-  /** `tag` distinguishes it from another version of the same size and time; absent in plans of earlier versions. */
+  /** `tag` distinguishes it from another version of the same size and time. */
   | { readonly action: "delete"; readonly tag?: string }
   /** `to` is the full destination, relative to the drop's root, unique by construction. */
   | { readonly action: "archive"; readonly to: string };

@@ -174,7 +174,7 @@ export function toRunRow(cells: RunCells): RunRow {
 const shared = new Map<string, Binding>();
 const SHARED_MAX = 100;
 
-/** Runs of earlier versions have all of it in the shared part. */
+/** What runs share, and what the run has of its own. */
 function bindingOf(json: string, sender: string | null, operationPrefix: string | null): Binding {
   const binding = sharedOf(json);
   if (sender === null && operationPrefix === null) return binding;

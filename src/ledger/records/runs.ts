@@ -174,13 +174,9 @@ export function* applyChange(store: Store, run: Run, to: RunState, change: RunCh
   if (change.gone === true) yield* leaveDrop(store, run.arrivalId, "arrival.gone", change.detail ?? "");
   if (change.watched !== undefined) yield* watchFile(store, { ...run, ...change.watched, runId: run.id });
   if (change.bound === undefined) return after;
-  // A run of an earlier version has its sender and prefix in the binding that it leaves.
   yield* execute(
-    `UPDATE runs SET binding_id = ?, sender = ?, operation_prefix = ?
-      WHERE id = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)`,
+    "UPDATE runs SET binding_id = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = runs.id)",
     yield* bindingId({ ...run.binding, ...change.bound }),
-    run.binding.sender ?? null,
-    run.binding.operationPrefix ?? null,
     run.id,
   );
   return yield* mustFindRun(run.id);

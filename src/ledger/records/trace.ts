@@ -112,14 +112,8 @@ function byRun(query: string): Found {
  * Matches the prefix of the operation ids: the operationId that a sender gave to the HTTP intake, or that of
  * a trigger.
  */
-function byOperationPrefix(query: string, dialect: Dialect): Found {
-  // Runs of earlier versions have the prefix in the part that runs share.
-  const sql = `SELECT id FROM (
-      SELECT runs.id AS run, runs.arrival_id AS id FROM runs WHERE runs.operation_prefix = ?
-      UNION ALL SELECT runs.id, runs.arrival_id FROM runs WHERE runs.binding_id IN
-        (SELECT id FROM bindings WHERE ${dialect.jsonField("bindings.json", "operationPrefix")} = ?)) AS found
-    ORDER BY run DESC`;
-  return [sql, query, query];
+function byOperationPrefix(query: string): Found {
+  return ["SELECT arrival_id AS id FROM runs WHERE operation_prefix = ? ORDER BY runs.id DESC", query];
 }
 
 function byPath(query: string): Found {
