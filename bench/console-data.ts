@@ -1,7 +1,7 @@
 /** Fills a ledger with delivered files and files that need attention, by statements of its database. */
 import { DatabaseSync } from "node:sqlite";
-import { openSqliteLedger } from "../src/ledger/sqlite/open.ts";
-import { systemClock } from "../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { openSqliteLedger } from "#gateway/ledger/sqlite/open.ts";
 
 const TRIGGERS = 10;
 const DROPS = 8;

@@ -1,6 +1,6 @@
 /** Connects clients of the live events to a gateway that is about to start, and reads all that they get. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { readEndpointFile } from "../src/operations/endpoint-file.ts";
+import { readEndpointFile } from "#gateway/operations/endpoint-file.ts";
 
 const [path = "", count = "0"] = process.argv.slice(2);
 process.stdout.write('"ready"\n');

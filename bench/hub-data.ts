@@ -3,9 +3,9 @@
  * three orders.
  */
 import { DatabaseSync } from "node:sqlite";
-import type { HubOptions } from "../src/hub/options.ts";
-import { openIngestStore, openStore } from "../src/hub/store/open.ts";
-import { systemClock } from "../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import type { HubOptions } from "#hub/options.ts";
+import { openIngestStore, openStore } from "#hub/store/open.ts";
 
 export const STEP_MS = 900_000;
 export const STEPS_A_DAY = 96;

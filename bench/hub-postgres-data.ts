@@ -5,7 +5,7 @@
 import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from } from "pg-copy-streams";
-import { openStore } from "../src/hub/store/open.ts";
+import { openStore } from "#hub/store/open.ts";
 import { BEGIN_MS, type Order, pieces, type Rectangle, STEP_MS, STEPS_A_DAY, valueAt } from "./hub-data.ts";
 
 export const SCHEMA = "headgate_hub";

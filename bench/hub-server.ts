@@ -2,9 +2,10 @@
  * The hub as a process of its own: `hub-server.ts OPTIONS_JSON`. Told `memory` over IPC it tells its peak, and by `cpu`
  * its CPU seconds; it ends with `stop`.
  */
-import { startHub } from "../src/hub/hub.ts";
-import { hubOptions } from "../src/hub/options.ts";
-import { createLog } from "../src/support/log.ts";
+
+import { createLog } from "#core/log.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
 import { peakMegabytes } from "./child.ts";
 
 const hub = await startHub(hubOptions.parse(JSON.parse(process.argv[2] ?? "")), { log: createLog("error") });

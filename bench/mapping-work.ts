@@ -8,14 +8,14 @@ import { createReadStream, readdirSync, readFileSync, writeFileSync } from "node
 import { basename, dirname, join } from "node:path";
 import { parse } from "csv-parse";
 import { parse as parseSync } from "csv-parse/sync";
-import { loadMapper } from "../src/mapping/load-mapper.ts";
-import { mapFile } from "../src/mapping/map-file.ts";
-import { workersOptions } from "../src/mapping/options.ts";
-import { createCountingSink } from "../src/segment/memory-sinks.ts";
-import { silentLog } from "../src/support/log.ts";
-import { onlyOne } from "../src/support/settled.ts";
-import { createCatalogue } from "../src/workers/catalogue.ts";
-import { createMappingPool } from "../src/workers/pool.ts";
+import { silentLog } from "#core/log.ts";
+import { onlyOne } from "#core/settled.ts";
+import { loadMapper } from "#mapping/load-mapper.ts";
+import { mapFile } from "#mapping/map-file.ts";
+import { workersOptions } from "#mapping/options.ts";
+import { createCountingSink } from "#mapping/segment/memory-sinks.ts";
+import { createCatalogue } from "#mapping/workers/catalogue.ts";
+import { createMappingPool } from "#mapping/workers/pool.ts";
 import { measure, peakMegabytes } from "./child.ts";
 import { writeHalfHours } from "./mapping-data.ts";
 

@@ -4,12 +4,12 @@ import { flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { Client } from "basic-ftp";
 import ssh2 from "ssh2";
-import { createDrop } from "../src/drops/create.ts";
-import { type DropOptions, dropOptions } from "../src/drops/options.ts";
-import { Pickup } from "../src/drops/pickup.ts";
-import { openLedger } from "../src/ledger/open.ts";
-import { systemClock } from "../src/support/clock.ts";
-import { silentLog } from "../src/support/log.ts";
+import { systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import { createDrop } from "#gateway/drops/create.ts";
+import { type DropOptions, dropOptions } from "#gateway/drops/options.ts";
+import { Pickup } from "#gateway/drops/pickup.ts";
+import { openLedger } from "#gateway/ledger/open.ts";
 import { measure, peakMegabytes } from "./child.ts";
 import type { FieldAnswer } from "./field-server.ts";
 

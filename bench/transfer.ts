@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { ReadableStream } from "node:stream/web";
-import { accountWebhookKey } from "../src/wire/index.ts";
+import { accountWebhookKey } from "#wire/index.ts";
 import { startChild } from "./child.ts";
 import { inFolder, linkFiles, print, row, writeFiles } from "./delivery-field.ts";
 import { runGateway } from "./delivery-gateway.ts";

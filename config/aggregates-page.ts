@@ -1,5 +1,5 @@
 /** The reference of aggregates, from the one table of their facts. */
-import { AGGREGATE_FACTS, AGGREGATED, aggregateUnit } from "../src/wire/index.ts";
+import { AGGREGATE_FACTS, AGGREGATED, aggregateUnit } from "#wire/index.ts";
 
 const FROM = {
   parts: "count, sum, least and greatest value of its days",

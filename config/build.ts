@@ -3,7 +3,7 @@
  * beside them every file that they read at run time. `npm pack` runs it; a checkout needs no build.
  */
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, globSync, rmSync } from "node:fs";
+import { cpSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bundleInto } from "./bundle.ts";
 
@@ -31,7 +31,7 @@ execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "
 // The compiler wrote each source; of them only the types are wanted.
 for (const path of globSync("src/**/*.js", { cwd: dist })) rmSync(join(dist, path));
 await bundleInto(dist);
-execFileSync(process.execPath, [join(root, "config/pages.ts"), join(dist, "src/web")], {
+execFileSync(process.execPath, [join(root, "config/pages.ts"), join(dist, "src/pages")], {
   cwd: root,
   stdio: "inherit",
 });
@@ -39,3 +39,8 @@ for (const path of globSync(READ_AT_RUN_TIME, { cwd: root, exclude: (path) => pa
   const target = join(dist, path);
   if (!existsSync(target)) cpSync(join(root, path), target, { recursive: true });
 }
+// The types of the rooms import each other by name: where those are is said by the next package.json above them.
+const manifest = join(dist, "package.json");
+const facts = JSON.parse(readFileSync(manifest, "utf8")) as { imports: Record<string, string> };
+const imports = Object.entries(facts.imports).map(([name, path]) => [name, path.replace(/\.ts$/, ".d.ts")]);
+writeFileSync(manifest, `${JSON.stringify({ ...facts, imports: Object.fromEntries(imports) }, null, 2)}\n`);

@@ -10,16 +10,16 @@ import * as messages from "zod/locales";
 const root = join(import.meta.dirname, "..");
 
 /** Modules of the package's `exports`. */
-const EXPORTS = ["src/index", "src/mapping/mapper", "src/authoring/kit/index", "src/wire/index"];
+const EXPORTS = ["src/index", "src/mapping/mapper", "src/mapping/authoring/kit/index", "src/wire/index"];
 
 /** Started by Node as programs or threads: each is a file of its own, at its place in the tree. */
 const STARTED = [
   "src/main",
-  "src/workers/host-main",
-  "src/workers/host-thread",
-  "src/drops/local/worker",
-  "src/spool/spool-worker",
-  "src/spool/packer-worker",
+  "src/mapping/workers/host-main",
+  "src/mapping/workers/host-thread",
+  "src/gateway/drops/local/worker",
+  "src/gateway/spool/spool-worker",
+  "src/gateway/spool/packer-worker",
   "src/gateway/console/validation-worker",
   "src/hub/files/folder-worker",
   "src/hub/push/worker",
@@ -35,22 +35,22 @@ const APART = "src/hub/calculated/engines/r";
 const STARTED_APART = [`${APART}/webr-worker`, `${APART}/webr-watchdog`];
 
 /** What the command that maps one file says, which starts a host before it loads anything else. */
-const WORDS = ["src/support/grouped-number", "src/support/place-words", "src/support/invalid-option"];
+const WORDS = ["src/core/grouped-number", "src/core/place-words", "src/core/invalid-option"];
 
 /**
  * Chunks of what is loaded together, by the modules that need it. A module is in the first chunk of these, and in one
  * that the bundler chooses where none of these needs it.
  */
 const CHUNKS: Readonly<Record<string, readonly string[]>> = {
-  disk: ["src/drops/local/worker", "src/spool/spool-worker", "src/spool/packer-worker"],
-  host: ["src/workers/host-main"],
+  disk: ["src/gateway/drops/local/worker", "src/gateway/spool/spool-worker", "src/gateway/spool/packer-worker"],
+  host: ["src/mapping/workers/host-main"],
   program: ["src/main"],
-  pool: ["src/workers/pool", "src/mapping/contract", ...WORDS],
-  log: ["src/support/log"],
-  mapping: ["src/workers/host-thread"],
-  catalogue: ["src/workers/catalogue"],
-  queries: ["src/cli/runs", "src/cli/trace"],
-  gateway: ["src/cli/gateway", "src/drops/local/local", "src/drops/put-file"],
+  pool: ["src/mapping/workers/pool", "src/mapping/contract", ...WORDS],
+  log: ["src/core/log"],
+  mapping: ["src/mapping/workers/host-thread"],
+  catalogue: ["src/mapping/workers/catalogue"],
+  queries: ["src/app/cli/runs", "src/app/cli/trace"],
+  gateway: ["src/app/cli/gateway", "src/gateway/drops/local/local", "src/gateway/drops/put-file"],
 };
 
 /** Libraries of every start. The others are loaded from their own files, when they are needed. */

@@ -5,12 +5,12 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { gatewayConfig } from "../src/config/gateway-config.ts";
-import { hubRegistry } from "../src/hub/metrics.ts";
-import { hubOptions } from "../src/hub/options.ts";
-import { metricsReference } from "../src/operations/metrics-reference.ts";
-import type { RegisterEntry } from "../src/support/register/entry.ts";
-import { REGISTER } from "../src/support/register.ts";
+import type { RegisterEntry } from "#core/register/entry.ts";
+import { REGISTER } from "#core/register.ts";
+import { gatewayConfig } from "#gateway/config.ts";
+import { metricsReference } from "#gateway/operations/metrics-reference.ts";
+import { hubRegistry } from "#hub/metrics.ts";
+import { hubOptions } from "#hub/options.ts";
 import { aggregatesPage } from "./aggregates-page.ts";
 import { rightsPage, routesOfHub } from "./rights-page.ts";
 import { specificationCoverage } from "./specification-coverage.ts";

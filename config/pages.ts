@@ -1,7 +1,7 @@
 /** Builds the live pages for the image and the published package, which then need no build when they run. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { buildPage, builtFolder, LIVE_PAGES } from "../src/support/pages/bundle.ts";
+import { buildPage, builtFolder, LIVE_PAGES } from "#core/pages/bundle.ts";
 
 const [web] = process.argv.slice(2);
 for (const page of LIVE_PAGES) {

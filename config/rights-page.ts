@@ -2,13 +2,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ACCESS } from "../src/hub/http/access.ts";
-import type { HubRoute, RouteFacts } from "../src/hub/http/route.ts";
-import { startHub } from "../src/hub/hub.ts";
-import { hubOptions } from "../src/hub/options.ts";
-import { rolesWith } from "../src/hub/token/rights.ts";
-import { silentLog as log } from "../src/support/log.ts";
-import { ROLE_NAMES, type RoleName } from "../src/wire/index.ts";
+import { silentLog as log } from "#core/log.ts";
+import { ACCESS } from "#hub/http/access.ts";
+import type { HubRoute, RouteFacts } from "#hub/http/route.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import { rolesWith } from "#hub/token/rights.ts";
+import { ROLE_NAMES, type RoleName } from "#wire/index.ts";
 
 const INTRO = `# Rights at the hub
 

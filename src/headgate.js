@@ -47,7 +47,7 @@ if (isCheckout) resolveAsWritten();
 await import(isCheckout ? sources.href : new URL("../dist/src/main.js", import.meta.url).href);
 
 /**
- * Sources import each other by relative paths with their extension, so that there is nothing to look for: the questions
+ * Sources import each other by rooms or relative paths with their extension, so that there is nothing to look for: the questions
  * to the disk for 400 modules took a tenth of the time until the first poll of a gateway.
  */
 function resolveAsWritten() {
@@ -55,9 +55,10 @@ function resolveAsWritten() {
   registerHooks({
     resolve(specifier, context, next) {
       const { parentURL } = context;
-      if (!/^\.{1,2}\/.*\.ts$/.test(specifier) || parentURL?.startsWith(folder) !== true)
+      if (!/^(\.{1,2}\/|#).*\.ts$/.test(specifier) || parentURL?.startsWith(folder) !== true)
         return next(specifier, context);
-      return { url: new URL(specifier, parentURL).href, format: "module-typescript", shortCircuit: true };
+      const url = specifier.startsWith("#") ? new URL(specifier.slice(1), folder) : new URL(specifier, parentURL);
+      return { url: url.href, format: "module-typescript", shortCircuit: true };
     },
   });
 }

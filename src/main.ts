@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** argv to command; start, stop, signals. */
-import { runCli } from "./cli/program.ts";
-import { armFault } from "./support/faults.ts";
+import { runCli } from "#app/cli/program.ts";
+import { armFault } from "#core/faults.ts";
 
 const fault = process.env["HEADGATE_FAULT"];
 if (fault !== undefined) armFault(fault);

@@ -97,8 +97,8 @@ describe("the package, installed into an empty folder", () => {
     const dist = join(site, "node_modules/headgate/dist");
     const has = (words: string) => (path: string) => readFileSync(path, "utf8").includes(words);
     const mapping = has("function createMapperFile(");
-    expect(imported(join(dist, "src/workers/host-thread.js")).filter(mapping)).toHaveLength(1);
-    expect(imported(join(dist, "src/workers/host-main.js")).filter(mapping)).toEqual([]);
+    expect(imported(join(dist, "src/mapping/workers/host-thread.js")).filter(mapping)).toHaveLength(1);
+    expect(imported(join(dist, "src/mapping/workers/host-main.js")).filter(mapping)).toEqual([]);
     const [command = ""] = globSync(join(dist, "chunks/*.js")).filter(has('command("map"'));
     expect(imported(command).filter(mapping)).toEqual([]);
   });
@@ -154,7 +154,7 @@ describe("the package, installed into an empty folder", () => {
   it("has the places of sources for traces", async () => {
     await writeFile(join(site, "fault.mjs"), FAULT);
     const { stdout } = await run(process.execPath, ["fault.mjs"], { cwd: site });
-    expect(stdout).toMatch(/at [^\n]*startGateway \([^\n]*src\/gateway\.ts:\d+:\d+\)/);
+    expect(stdout).toMatch(/at [^\n]*startGateway \([^\n]*src\/gateway\/gateway\.ts:\d+:\d+\)/);
   });
 
   it("has chunks of characters that take one byte each, without the messages of zod in other languages", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RunState } from "../src/model.ts";
+import type { RunState } from "#gateway/model.ts";
 import {
   ALL_RUN_STATES,
   AT_REST_STATES,
@@ -10,7 +10,7 @@ import {
   OPEN_STATES,
   REPLAYABLE_STATES,
   RUN_STATES,
-} from "../src/states.ts";
+} from "#gateway/states.ts";
 
 describe("the states of runs", () => {
   it("can all be reached from claimed", () => {

@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse } from "yaml";
-import { digestMapper, loadMapper, mapPath, mapperContract } from "../src/authoring/kit/index.ts";
+import { digestMapper, loadMapper, mapPath, mapperContract } from "#mapping/authoring/kit/index.ts";
 
 const run = promisify(execFile);
 const root = resolve(import.meta.dirname, "..");

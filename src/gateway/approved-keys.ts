@@ -1,9 +1,10 @@
 /** Copies the host keys that a person approved, on whichever node, to the files of this node's drops. */
-import type { DropOptions } from "../drops/options.ts";
-import { addApproved, isApprovalOf } from "../drops/sftp/approval.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import { wordsOf } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
+
+import { wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import type { DropOptions } from "./drops/options.ts";
+import { addApproved, isApprovalOf } from "./drops/sftp/approval.ts";
+import type { Ledger } from "./ledger/ledger.ts";
 
 /**
  * Returns the drops that trust a further key from now on. A file that cannot be written is reported, and hinders no

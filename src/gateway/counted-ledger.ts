@@ -1,6 +1,6 @@
 /** A ledger that counts each transition of a run in the metrics once it is committed. */
-import type { Ledger } from "../ledger/ledger.ts";
-import type { Run } from "../model.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { Run } from "./model.ts";
 
 export function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boolean) => void): Ledger {
   const counted =

@@ -1,15 +1,15 @@
 /** Tries a drop as a person would have it: connection, listing, rights, and what the triggers make of its files. */
 import { basename } from "node:path/posix";
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import { createDrop } from "../drops/create.ts";
-import type { ProbeFinding, Provenance } from "../drops/drop.ts";
-import { InitialForecast } from "../drops/initial.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import { HeadgateError, wordsOf } from "../support/errors.ts";
-import { isContainerName } from "../support/file-names.ts";
-import { silentLog } from "../support/log.ts";
-import type { TriggerRegistry } from "../triggers/registry.ts";
+import { HeadgateError, wordsOf } from "#core/errors.ts";
+import { isContainerName } from "#core/file-names.ts";
+import { silentLog } from "#core/log.ts";
+import type { GatewayConfig } from "./config.ts";
 import { dropHistory } from "./drop-history.ts";
+import { createDrop } from "./drops/create.ts";
+import type { ProbeFinding, Provenance } from "./drops/drop.ts";
+import { InitialForecast } from "./drops/initial.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { TriggerRegistry } from "./triggers/registry.ts";
 
 export interface DropCheckParts {
   readonly config: GatewayConfig;

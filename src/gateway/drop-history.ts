@@ -1,13 +1,13 @@
 /** Facts of a drop's history in the ledger, for the check of the drop. */
 
-import { archiveFolders } from "../drops/archive-cleanup.ts";
-import { archivedRun, type Drop, type ProbeFinding } from "../drops/drop.ts";
-import type { DropOptions } from "../drops/options.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import { dropNotices, noticeWords } from "../operations/drop-notices.ts";
-import { systemClock } from "../support/clock.ts";
-import { counted } from "../support/grouped-number.ts";
-import { runIdFrom } from "../support/run-id.ts";
+import { systemClock } from "#core/clock.ts";
+import { counted } from "#core/grouped-number.ts";
+import { runIdFrom } from "#core/run-id.ts";
+import { archiveFolders } from "./drops/archive-cleanup.ts";
+import { archivedRun, type Drop, type ProbeFinding } from "./drops/drop.ts";
+import type { DropOptions } from "./drops/options.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { dropNotices, noticeWords } from "./operations/drop-notices.ts";
 
 const DAY_MS = 86_400_000;
 /** Archived files that are searched. */

@@ -1,18 +1,18 @@
 /** Joins the drops, their watchers and the functions that the HTTP intakes call. */
 import { isDeepStrictEqual } from "node:util";
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import { createDrop } from "../drops/create.ts";
-import type { Drop } from "../drops/drop.ts";
-import type { IntakeFacts } from "../drops/intake/intake.ts";
-import { FileBudget } from "../drops/known-files.ts";
-import { Watcher, type WatcherFacts } from "../drops/watcher.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { DropState } from "../model.ts";
-import type { Pauses } from "../runs/pauses.ts";
-import type { DropEntry } from "../runs/steps/steps.ts";
-import type { SpoolQuota } from "../spool/quota.ts";
-import type { Clock } from "../support/clock.ts";
-import type { TriggerRegistry } from "../triggers/registry.ts";
+import type { Clock } from "#core/clock.ts";
+import type { GatewayConfig } from "./config.ts";
+import { createDrop } from "./drops/create.ts";
+import type { Drop } from "./drops/drop.ts";
+import type { IntakeFacts } from "./drops/intake/intake.ts";
+import { FileBudget } from "./drops/known-files.ts";
+import { Watcher, type WatcherFacts } from "./drops/watcher.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { DropState } from "./model.ts";
+import type { Pauses } from "./runs/pauses.ts";
+import type { DropEntry } from "./runs/steps/steps.ts";
+import type { SpoolQuota } from "./spool/quota.ts";
+import type { TriggerRegistry } from "./triggers/registry.ts";
 
 type DropOptions = GatewayConfig["drops"][number];
 type DropFacts = Parameters<typeof createDrop>[1];

@@ -2,16 +2,17 @@
  * This gateway as one of the nodes that share a ledger: the drops that it polls, and its reaction when a node joins
  * or leaves.
  */
-import type { DropOptions } from "../drops/options.ts";
-import type { FleetWatch } from "../ledger/fleet.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { Pauses } from "../runs/pauses.ts";
-import { resumeRuns } from "../runs/recovery.ts";
-import type { Scheduler } from "../runs/scheduler.ts";
-import type { Clock } from "../support/clock.ts";
-import { wordsOf } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
+
+import type { Clock } from "#core/clock.ts";
+import { wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
 import { copyApprovedKeys } from "./approved-keys.ts";
+import type { DropOptions } from "./drops/options.ts";
+import type { FleetWatch } from "./ledger/fleet.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { Pauses } from "./runs/pauses.ts";
+import { resumeRuns } from "./runs/recovery.ts";
+import type { Scheduler } from "./runs/scheduler.ts";
 
 interface FleetWatcher {
   status(): { readonly drop: string };

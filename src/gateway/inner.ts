@@ -1,11 +1,12 @@
 /** The parts that a hub gives to the gateway inside it. */
-import type { DeliveryParts } from "../delivery/service-delivery.ts";
-import type { Drop } from "../drops/drop.ts";
-import type { HubDropOptions } from "../drops/options.ts";
-import type { Run } from "../model.ts";
-import type { ZoneTables } from "../runs/source-zones.ts";
-import type { ApplyStructure } from "../runs/steps/steps.ts";
-import type { Settled } from "../support/settled.ts";
+
+import type { Settled } from "#core/settled.ts";
+import type { DeliveryParts } from "./delivery/service-delivery.ts";
+import type { Drop } from "./drops/drop.ts";
+import type { HubDropOptions } from "./drops/options.ts";
+import type { Run } from "./model.ts";
+import type { ZoneTables } from "./runs/source-zones.ts";
+import type { ApplyStructure } from "./runs/steps/steps.ts";
 
 /** `mtime`: null for a file that was removed. `no account`: nothing is known of a drop that belongs to none. */
 export type StoredVersion = { readonly mtime: string | null } | "no account";

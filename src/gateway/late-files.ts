@@ -1,11 +1,12 @@
 /** Connects the expectations of the triggers to the watch for late files. */
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import { LateFiles } from "../operations/late-files.ts";
-import type { GatewayMetrics } from "../operations/metrics.ts";
-import type { Clock } from "../support/clock.ts";
-import type { Logger } from "../support/log.ts";
-import { missingFiles } from "../triggers/expectation.ts";
+
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { LateFiles } from "./operations/late-files.ts";
+import type { GatewayMetrics } from "./operations/metrics.ts";
+import { missingFiles } from "./triggers/expectation.ts";
 
 export function lateFiles(
   config: GatewayConfig,

@@ -2,17 +2,18 @@
  * A mapper that gives readings after its file was written: they are lost, and the next files of that version would lose
  * theirs too. So the run says it, and the triggers that use the mapper claim nothing until a person resumes them.
  */
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import { reasonOf } from "../mapping/rejections.ts";
-import type { Run } from "../model.ts";
-import { PAUSED_BY_GATEWAY, type Pauses } from "../runs/pauses.ts";
-import { mapperText } from "../runs/steps/bound-mapper.ts";
-import type { Clock } from "../support/clock.ts";
-import { TransientError, wordsOf } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
-import type { KeptVersions } from "../workers/mapper-versions.ts";
-import { type LateReadings, lateWords } from "../workers/pool.ts";
+
+import type { Clock } from "#core/clock.ts";
+import { TransientError, wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { reasonOf } from "#mapping/rejections.ts";
+import type { KeptVersions } from "#mapping/workers/mapper-versions.ts";
+import { type LateReadings, lateWords } from "#mapping/workers/pool.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { Run } from "./model.ts";
+import { PAUSED_BY_GATEWAY, type Pauses } from "./runs/pauses.ts";
+import { mapperText } from "./runs/steps/bound-mapper.ts";
 
 export interface LateReadingsParts {
   readonly config: Pick<GatewayConfig, "triggers">;

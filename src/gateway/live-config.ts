@@ -1,6 +1,6 @@
 /** The configuration in force, for components that read it each time they need it. */
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { Trigger } from "../triggers/registry.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { Trigger } from "./triggers/registry.ts";
 
 export type GatewayTrigger = GatewayConfig["triggers"][number] & Pick<Trigger, "origin" | "structure">;
 

@@ -4,13 +4,13 @@
  * gateway (`reload.ts`).
  */
 import { isDeepStrictEqual } from "node:util";
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { Scheduler } from "../runs/scheduler.ts";
-import type { Logger } from "../support/log.ts";
-import type { OpenMapping } from "../workers/open.ts";
+import type { Logger } from "#core/log.ts";
+import type { OpenMapping } from "#mapping/workers/open.ts";
+import type { GatewayConfig } from "./config.ts";
 import type { DropRegistry } from "./drops.ts";
 import type { FleetMember } from "./fleet.ts";
 import type { LiveConfig } from "./live-config.ts";
+import type { Scheduler } from "./runs/scheduler.ts";
 import type { ServiceRegistry } from "./services.ts";
 import { offerFiles, type TriggersInForce } from "./triggers-in-force.ts";
 

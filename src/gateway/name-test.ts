@@ -1,8 +1,9 @@
 /** Finds the trigger that would claim a file of a name, with a reason for each of the others. */
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import { gzipEntryName, isContainerName, isZipName, nameForms } from "../support/file-names.ts";
-import type { Claim, TriggerRegistry } from "../triggers/registry.ts";
-import type { IngestionType } from "../wire/trigger.ts";
+
+import { gzipEntryName, isContainerName, isZipName, nameForms } from "#core/file-names.ts";
+import type { IngestionType } from "#wire/trigger.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { Claim, TriggerRegistry } from "./triggers/registry.ts";
 
 export interface NameTest extends Pick<Claim, "others" | "verdicts"> {
   readonly name: string;

@@ -1,16 +1,16 @@
 /** Joins the observers of events, which change nothing: metrics, traces, the log, and the caller's own. */
 import { Registry } from "prom-client";
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { LedgerEvent, Run } from "../model.ts";
-import { logRunState, ServiceLog } from "../operations/attention-log.ts";
-import { LiveUpdates } from "../operations/live.ts";
-import { GatewayMetrics } from "../operations/metrics.ts";
-import { openTracing } from "../operations/spans.ts";
-import { WorkRates } from "../operations/work-rates.ts";
-import type { Clock } from "../support/clock.ts";
-import type { Logger } from "../support/log.ts";
-import type { Tracer } from "../support/trace-context.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import type { Tracer } from "#core/trace-context.ts";
 import type { Closer } from "./closers.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { LedgerEvent, Run } from "./model.ts";
+import { logRunState, ServiceLog } from "./operations/attention-log.ts";
+import { LiveUpdates } from "./operations/live.ts";
+import { GatewayMetrics } from "./operations/metrics.ts";
+import { openTracing } from "./operations/spans.ts";
+import { WorkRates } from "./operations/work-rates.ts";
 
 /** An event with its file. */
 export type FileEvent = LedgerEvent & { readonly drop: string; readonly path: string };

@@ -1,9 +1,9 @@
 /** The rows of a file that gave the readings of an operation, for the program that the gateway is a part of. */
-import type { Ledger } from "../ledger/ledger.ts";
-import { spoolPlaces } from "../spool/paths.ts";
-import { type PlacedReading, placedReadings } from "../spool/placed-readings.ts";
-import { keptSegmentFiles, segmentFiles } from "../spool/segment-files.ts";
-import type { Spool } from "../spool/spool.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { spoolPlaces } from "./spool/paths.ts";
+import { type PlacedReading, placedReadings } from "./spool/placed-readings.ts";
+import { keptSegmentFiles, segmentFiles } from "./spool/segment-files.ts";
+import type { Spool } from "./spool/spool.ts";
 
 /** Readings that one answer lists. */
 const READINGS_MAX = 1_000;

@@ -2,22 +2,23 @@
  * Opens the operations API of a gateway. It listens before the other parts are opened, and answers with the parts
  * that exist.
  */
-import { type GatewayConfig, writtenIn } from "../config/gateway-config.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import { ledgerFile, nodeName } from "../ledger/options.ts";
-import type { DropState } from "../model.ts";
-import { endpointFilePath, linksFilePath, newSecret, writeEndpointFile } from "../operations/endpoint-file.ts";
-import { startOperations } from "../operations/server.ts";
-import type { HealthPart, WaitingPart, WaitingQuery } from "../operations/state-of-work.ts";
-import type { UnfinishedFiles } from "../operations/unfinished-files.ts";
-import type { LaneWait } from "../operations/waiting-lanes.ts";
-import { measureWork, watchHeld } from "../operations/work-metrics.ts";
-import type { Clock } from "../support/clock.ts";
-import { TransientError } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
+
+import type { Clock } from "#core/clock.ts";
+import { TransientError } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
 import type { Closer } from "./closers.ts";
+import { type GatewayConfig, writtenIn } from "./config.ts";
 import type { ConsoleParts } from "./console/index.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { ledgerFile, nodeName } from "./ledger/options.ts";
+import type { DropState } from "./model.ts";
 import type { Observers } from "./observers.ts";
+import { endpointFilePath, linksFilePath, newSecret, writeEndpointFile } from "./operations/endpoint-file.ts";
+import { startOperations } from "./operations/server.ts";
+import type { HealthPart, WaitingPart, WaitingQuery } from "./operations/state-of-work.ts";
+import type { UnfinishedFiles } from "./operations/unfinished-files.ts";
+import type { LaneWait } from "./operations/waiting-lanes.ts";
+import { measureWork, watchHeld } from "./operations/work-metrics.ts";
 import { receiveOutcome } from "./services.ts";
 
 /** Set one by one as the parts that provide them are opened. */

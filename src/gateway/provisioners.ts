@@ -3,14 +3,14 @@
  * token.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { Run } from "../model.ts";
-import type { CreationJournal } from "../provisioning/journal.ts";
-import { type Alone, createdWords, openProvisioner, type Provisioner } from "../provisioning/provisioner.ts";
-import { type ProvisionContext, wantedByTemplate } from "../provisioning/template.ts";
-import type { RunSteps } from "../runs/steps/steps.ts";
-import type { Clock } from "../support/clock.ts";
-import { ConfigError, RejectedError, wordsOf } from "../support/errors.ts";
+import type { Clock } from "#core/clock.ts";
+import { ConfigError, RejectedError, wordsOf } from "#core/errors.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { Run } from "./model.ts";
+import type { CreationJournal } from "./provisioning/journal.ts";
+import { type Alone, createdWords, openProvisioner, type Provisioner } from "./provisioning/provisioner.ts";
+import { type ProvisionContext, wantedByTemplate } from "./provisioning/template.ts";
+import type { RunSteps } from "./runs/steps/steps.ts";
 
 type Service = GatewayConfig["services"][number];
 const WORDS_MAX = 3;

@@ -6,16 +6,16 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Registry } from "prom-client";
-import { FileWatch } from "../config/file-watch.ts";
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import { changedPaths } from "../config/leaves.ts";
-import type { RefusedConfiguration } from "../operations/attention.ts";
-import { ConfigurationMetrics } from "../operations/configuration-metrics.ts";
-import type { HealthPart } from "../operations/state-of-work.ts";
-import { type Clock, isoInstant, systemClock } from "../support/clock.ts";
-import { HeadgateError, wordsOf } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
+import { type Clock, isoInstant, systemClock } from "#core/clock.ts";
+import { FileWatch } from "#core/config/file-watch.ts";
+import { changedPaths } from "#core/config/leaves.ts";
+import { HeadgateError, wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import type { GatewayConfig } from "./config.ts";
 import type { Exchange } from "./live-update.ts";
+import type { RefusedConfiguration } from "./operations/attention.ts";
+import { ConfigurationMetrics } from "./operations/configuration-metrics.ts";
+import type { HealthPart } from "./operations/state-of-work.ts";
 
 /** The interface of the gateway that is kept in step. */
 export interface Reloadable {

@@ -1,21 +1,21 @@
 /** Joins the deliveries, one for each service, and the outcomes that the services report. */
 import { isDeepStrictEqual } from "node:util";
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { Admission } from "../delivery/delivery.ts";
-import { type OutcomeWebhook, type ReportedOutcome, readOutcomeWebhook } from "../delivery/outcomes.ts";
-import type { PushObserver } from "../delivery/push.ts";
-import { createDelivery } from "../delivery/service-delivery.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { Outcome } from "../model.ts";
-import type { WebhookAnswer } from "../operations/server.ts";
-import type { ClockFault } from "../operations/state-of-work.ts";
-import { confirmRule, webhookAddress } from "../runs/steps/confirm-rule.ts";
-import type { ServiceEntry } from "../runs/steps/steps.ts";
-import { segmentChanges } from "../spool/segment-changes.ts";
-import { type Clock, clockFault } from "../support/clock.ts";
-import type { Logger } from "../support/log.ts";
-import type { Tracer } from "../support/trace-context.ts";
+import { type Clock, clockFault } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import type { Tracer } from "#core/trace-context.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { Admission } from "./delivery/delivery.ts";
+import { type OutcomeWebhook, type ReportedOutcome, readOutcomeWebhook } from "./delivery/outcomes.ts";
+import type { PushObserver } from "./delivery/push.ts";
+import { createDelivery } from "./delivery/service-delivery.ts";
 import type { InnerGateway } from "./inner.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { Outcome } from "./model.ts";
+import type { WebhookAnswer } from "./operations/server.ts";
+import type { ClockFault } from "./operations/state-of-work.ts";
+import { confirmRule, webhookAddress } from "./runs/steps/confirm-rule.ts";
+import type { ServiceEntry } from "./runs/steps/steps.ts";
+import { segmentChanges } from "./spool/segment-changes.ts";
 
 export interface ServiceParts {
   readonly ledger: Ledger;

@@ -1,7 +1,8 @@
 /** The summary that a started gateway writes as one line of the log. */
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import { ledgerWords } from "../ledger/open.ts";
-import { packageVersion } from "../support/package/version.ts";
+
+import { packageVersion } from "#core/package/version.ts";
+import type { GatewayConfig } from "./config.ts";
+import { ledgerWords } from "./ledger/open.ts";
 
 export function startSummary(config: GatewayConfig, configFile: string | undefined) {
   return {

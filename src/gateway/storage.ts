@@ -1,13 +1,13 @@
 /** Opens the spool, and reports how full it is. */
 import type { Registry } from "prom-client";
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import { heldRuns } from "../operations/held-runs.ts";
-import { measureSpool } from "../operations/spool-state.ts";
-import { SpoolQuota } from "../spool/quota.ts";
-import { openSpool, type Spool } from "../spool/spool.ts";
-import type { Clock } from "../support/clock.ts";
-import type { Logger } from "../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { heldRuns } from "./operations/held-runs.ts";
+import { measureSpool } from "./operations/spool-state.ts";
+import { SpoolQuota } from "./spool/quota.ts";
+import { openSpool, type Spool } from "./spool/spool.ts";
 
 export interface Storage {
   readonly spool: Spool;

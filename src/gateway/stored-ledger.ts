@@ -1,7 +1,8 @@
 /** The ledger of a gateway inside a hub, with the places of files as the hub knows them. */
-import type { Ledger } from "../ledger/ledger.ts";
-import { resultOf } from "../support/settled.ts";
+
+import { resultOf } from "#core/settled.ts";
 import type { InnerGateway } from "./inner.ts";
+import type { Ledger } from "./ledger/ledger.ts";
 
 /**
  * A hub lists a file only until it is taken, so no listing shows whether a file at rest is still stored: the hub is

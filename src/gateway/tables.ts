@@ -1,10 +1,11 @@
 /** The tables that runs are bound to. */
-import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import { type LookupStore, openLookupStore } from "../runs/lookups.ts";
-import { SourceZones } from "../runs/source-zones.ts";
-import type { Clock } from "../support/clock.ts";
+
+import type { Clock } from "#core/clock.ts";
+import type { GatewayConfig } from "./config.ts";
 import type { InnerGateway } from "./inner.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { type LookupStore, openLookupStore } from "./runs/lookups.ts";
+import { SourceZones } from "./runs/source-zones.ts";
 
 export interface Tables {
   readonly lookups: LookupStore;

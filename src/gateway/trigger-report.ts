@@ -1,13 +1,14 @@
 /** Finds which triggers of services cannot work here, and why. */
-import type { MapperCatalogue } from "../mapping/contract.ts";
-import { withSourceZone } from "../mapping/settings.ts";
-import type { ListedTriggers, UnusableTrigger } from "../operations/listed-triggers.ts";
-import { wordsOf } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
-import { type SharedQuery, shareQuery } from "../support/shared-query.ts";
-import type { ServiceTrigger } from "../triggers/bound.ts";
-import type { Trigger } from "../triggers/registry.ts";
-import type { ServiceTriggerState } from "../triggers/service-triggers.ts";
+
+import { wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { type SharedQuery, shareQuery } from "#core/shared-query.ts";
+import type { MapperCatalogue } from "#mapping/contract.ts";
+import { withSourceZone } from "#mapping/settings.ts";
+import type { ListedTriggers, UnusableTrigger } from "./operations/listed-triggers.ts";
+import type { ServiceTrigger } from "./triggers/bound.ts";
+import type { Trigger } from "./triggers/registry.ts";
+import type { ServiceTriggerState } from "./triggers/service-triggers.ts";
 
 /** A mapper may be added or corrected at any time. */
 const CHECK_EVERY_MS = 30_000;

@@ -1,24 +1,24 @@
 /** Joins the triggers of the configuration's file and those of services, in the order of the file. */
 
 import type { Registry } from "prom-client";
-import { type GatewayConfig, isInsideHub } from "../config/gateway-config.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { MapperCatalogue } from "../mapping/contract.ts";
-import { type ListedTriggers, measureTriggers } from "../operations/listed-triggers.ts";
-import type { Scheduler } from "../runs/scheduler.ts";
-import type { Clock } from "../support/clock.ts";
-import { wordsOf } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
-import { createRegistry, type RegistryEntry, type TriggerRegistry } from "../triggers/registry.ts";
-import { type ServiceTriggerState, ServiceTriggers, type TriggerSource } from "../triggers/service-triggers.ts";
-import type { ServiceTriggersParts } from "../triggers/source-watch.ts";
-import { createCatalogue } from "../workers/catalogue.ts";
-import type { OpenMapping } from "../workers/open.ts";
+import type { Clock } from "#core/clock.ts";
+import { wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import type { MapperCatalogue } from "#mapping/contract.ts";
+import { createCatalogue } from "#mapping/workers/catalogue.ts";
+import type { OpenMapping } from "#mapping/workers/open.ts";
 import type { Closer } from "./closers.ts";
+import { type GatewayConfig, isInsideHub } from "./config.ts";
 import type { DropRegistry } from "./drops.ts";
 import type { InnerGateway } from "./inner.ts";
+import type { Ledger } from "./ledger/ledger.ts";
 import type { GatewayTrigger, LiveConfig } from "./live-config.ts";
+import { type ListedTriggers, measureTriggers } from "./operations/listed-triggers.ts";
+import type { Scheduler } from "./runs/scheduler.ts";
 import { TriggerReport } from "./trigger-report.ts";
+import { createRegistry, type RegistryEntry, type TriggerRegistry } from "./triggers/registry.ts";
+import { type ServiceTriggerState, ServiceTriggers, type TriggerSource } from "./triggers/service-triggers.ts";
+import type { ServiceTriggersParts } from "./triggers/source-watch.ts";
 
 export function triggerSources(config: GatewayConfig): readonly TriggerSource[] {
   const { services, serviceTriggers, push } = config;

@@ -1,11 +1,11 @@
 /** A gateway as the program sees it that it is a part of: its state, and commands. */
 import type { Registry } from "prom-client";
-import type { Ledger } from "../ledger/ledger.ts";
-import { countUnresolved, type HealthPart } from "../operations/state-of-work.ts";
-import type { PlacedReading } from "../spool/placed-readings.ts";
-import type { Spool } from "../spool/spool.ts";
+import type { Ledger } from "./ledger/ledger.ts";
 import { placedAt } from "./operation-rows.ts";
+import { countUnresolved, type HealthPart } from "./operations/state-of-work.ts";
 import type { OperatorQueries } from "./operations-api.ts";
+import type { PlacedReading } from "./spool/placed-readings.ts";
+import type { Spool } from "./spool/spool.ts";
 
 export interface GatewayView {
   readonly metrics: Registry;

@@ -1,6 +1,6 @@
 /** Work of the hub beside requests: it applies operations, calculates, sends outcomes, purges, and finishes forms. */
-import type { Clock } from "../support/clock.ts";
-import type { Logger } from "../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
 import { type Recalculation, startRecalculation } from "./calculated/recalculation/recalculation.ts";
 import { RollupBuilder } from "./data/rollups/builder.ts";
 import { type Deliveries, startDeliveries } from "./deliveries/start.ts";

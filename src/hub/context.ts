@@ -1,7 +1,7 @@
-import type { Clock } from "../support/clock.ts";
-import type { Logger } from "../support/log.ts";
-import type { Passwords } from "../support/sign-in/passwords.ts";
-import type { SignInThrottle } from "../support/sign-in/throttle.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import type { Passwords } from "#core/sign-in/passwords.ts";
+import type { SignInThrottle } from "#core/sign-in/throttle.ts";
 import type { Alarms } from "./alarms/service.ts";
 import type { Recalculation } from "./calculated/recalculation/recalculation.ts";
 import type { Deliveries } from "./deliveries/start.ts";

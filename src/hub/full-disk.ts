@@ -4,11 +4,11 @@
  */
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { isFullDisk } from "../sql/trouble.ts";
-import { type Clock, isoInstant } from "../support/clock.ts";
-import { wordsOf } from "../support/errors.ts";
-import type { Logger } from "../support/log.ts";
-import { HttpProblem } from "../wire/http-problem.ts";
+import { type Clock, isoInstant } from "#core/clock.ts";
+import { wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { isFullDisk } from "#core/sql/trouble.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubOptions } from "./options.ts";
 
 /** Space from which a disk counts as free again. */

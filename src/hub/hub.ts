@@ -5,19 +5,19 @@
 import cookie from "@fastify/cookie";
 import Fastify, { type FastifyInstance } from "fastify";
 import { z } from "zod";
-import { type Clock, systemClock } from "../support/clock.ts";
-import { limitConnections, serverLimits } from "../support/connection-limits.ts";
-import { ConfigError, systemCode } from "../support/errors.ts";
-import { endConnectionsOnClose } from "../support/http-drain.ts";
-import type { Logger } from "../support/log.ts";
-import { once } from "../support/once.ts";
-import { packageVersion } from "../support/package/version.ts";
-import { filesOf, logNarrowed, narrowModes } from "../support/private-files.ts";
-import { shareQuery } from "../support/shared-query.ts";
-import { trustedProxies } from "../support/sign-in/options.ts";
-import { createPasswords, type HashCost } from "../support/sign-in/passwords.ts";
-import { createSignInThrottle } from "../support/sign-in/throttle.ts";
-import { startFault } from "../support/start-fault.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { limitConnections, serverLimits } from "#core/connection-limits.ts";
+import { ConfigError, systemCode } from "#core/errors.ts";
+import { endConnectionsOnClose } from "#core/http-drain.ts";
+import type { Logger } from "#core/log.ts";
+import { once } from "#core/once.ts";
+import { packageVersion } from "#core/package/version.ts";
+import { filesOf, logNarrowed, narrowModes } from "#core/private-files.ts";
+import { shareQuery } from "#core/shared-query.ts";
+import { trustedProxies } from "#core/sign-in/options.ts";
+import { createPasswords, type HashCost } from "#core/sign-in/passwords.ts";
+import { createSignInThrottle } from "#core/sign-in/throttle.ts";
+import { startFault } from "#core/start-fault.ts";
 import { alarmRoutes } from "./alarms/routes.ts";
 import { startAlarms } from "./alarms/service.ts";
 import { startBackground } from "./background.ts";
@@ -83,7 +83,7 @@ import { userRoutes } from "./users/routes.ts";
 export interface HubParts {
   readonly log: Logger;
   readonly clock?: Clock;
-  /** A fault point to arm in the ingestion thread as well (`support/faults.ts`), for tests. */
+  /** A fault point to arm in the ingestion thread as well (`core/faults.ts`), for tests. */
   readonly fault?: string | undefined;
   /** Cost of password hashes; lower in tests, which start many hubs. */
   readonly hashCost?: HashCost;

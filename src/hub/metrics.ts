@@ -2,10 +2,10 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { type Clock, systemClock } from "../support/clock.ts";
-import { limitConnections, serverLimits } from "../support/connection-limits.ts";
-import { listenOrExplain } from "../support/listen.ts";
-import type { Passwords } from "../support/sign-in/passwords.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { limitConnections, serverLimits } from "#core/connection-limits.ts";
+import { listenOrExplain } from "#core/listen.ts";
+import type { Passwords } from "#core/sign-in/passwords.ts";
 import { registerAlarms } from "./alarms/metrics.ts";
 import { registerCalculations } from "./calculated/recalculation/metrics.ts";
 import type { RunEnd } from "./calculated/recalculation/run.ts";

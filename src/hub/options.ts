@@ -1,10 +1,10 @@
 /** Configuration of `headgate hub -c FILE`. */
 import { z } from "zod";
-import { POSTGRES_LEAST } from "../sql/postgres/version.ts";
-import { httpOptions } from "../support/http-options.ts";
-import { duration, size } from "../support/quantities.ts";
-import { ownSecret, signInLimits, trustProxy } from "../support/sign-in/options.ts";
-import { refuseAlike, SCOPES } from "../wire/index.ts";
+import { httpOptions } from "#core/http-options.ts";
+import { duration, size } from "#core/quantities.ts";
+import { ownSecret, signInLimits, trustProxy } from "#core/sign-in/options.ts";
+import { POSTGRES_LEAST } from "#core/sql/postgres/version.ts";
+import { refuseAlike, SCOPES } from "#wire/index.ts";
 import { calculatedOptions } from "./calculated/options.ts";
 import { eventOptions } from "./events/options.ts";
 import { filesOptions } from "./files/options.ts";

@@ -1,6 +1,6 @@
 /** Removes what its time has passed. */
-import type { Clock } from "../support/clock.ts";
-import type { Logger } from "../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
 import type { HubOptions } from "./options.ts";
 import type { HubStore } from "./store/store.ts";
 import { isoOfMs } from "./time.ts";

@@ -1,5 +1,5 @@
 /** Instants of points: milliseconds since 1970 in UTC; local times only at the edges. */
-import { ianaZone } from "../wire/index.ts";
+import { ianaZone } from "#wire/index.ts";
 
 export function isoOfMs(ms: number): string {
   return new Date(ms).toISOString();

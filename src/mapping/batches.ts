@@ -3,11 +3,11 @@
  * readings give the same bytes.
  */
 
-import type { BatchLimits, Place } from "../model.ts";
-import type { BatchBody } from "../segment/writer.ts";
 import { JsonBytes } from "./json-bytes.ts";
+import type { BatchLimits, Place } from "./model.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { shorten } from "./rejections.ts";
+import type { BatchBody } from "./segment/writer.ts";
 import type { ConflictJudge } from "./sorted-readings.ts";
 import { lostReadings, type SortedReading } from "./spill.ts";
 

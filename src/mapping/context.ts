@@ -1,21 +1,21 @@
 /** The context of a mapper: functions that emit readings and refuse rows, with checks at each call. */
 
-import type { Place } from "../model.ts";
-import { blocksOf } from "../readers/plain-rows.ts";
-import { RowError } from "../readers/row-error.ts";
-import { placeOf, type RowTracker } from "../readers/row-place.ts";
 import type { LookupFile } from "./contract.ts";
 import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import { localDateOf } from "./local-date.ts";
 import { createLookups } from "./lookup.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
+import type { Place } from "./model.ts";
 import { readNumber } from "./number.ts";
 import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
 import { Emitted } from "./plan/emitted.ts";
 import { RowTaker } from "./plan/row-taker.ts";
 import { isPlausible } from "./plausible.ts";
 import type { RowWatch } from "./ranges/ranges.ts";
+import { blocksOf } from "./readers/plain-rows.ts";
+import { RowError } from "./readers/row-error.ts";
+import { placeOf, type RowTracker } from "./readers/row-place.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { type Findings, isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
 import type { SourceZones } from "./source-zones.ts";

@@ -3,6 +3,8 @@
  * segments.
  */
 import { extname } from "node:path";
+import { placeWords } from "#core/place-words.ts";
+import type { Settled } from "#core/settled.ts";
 import type {
   BatchSlice,
   Binding,
@@ -14,10 +16,8 @@ import type {
   RejectedReason,
   RejectedRow,
   TargetFacts,
-} from "../model.ts";
-import type { Span } from "../segment/layout.ts";
-import { placeWords } from "../support/place-words.ts";
-import type { Settled } from "../support/settled.ts";
+} from "./model.ts";
+import type { Span } from "./segment/layout.ts";
 
 /** One file to map. All fields are plain data, since the job is sent to a worker. */
 export interface MapJob {

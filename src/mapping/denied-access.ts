@@ -2,7 +2,7 @@
  * Messages for accesses that the permissions of the mapping process deny: the runtime's own message names switches that
  * no user can set here.
  */
-import { wordsOf } from "../support/errors.ts";
+import { wordsOf } from "#core/errors.ts";
 
 /**
  * Keyed by the switch of the runtime that would allow the access; the runtime's message always names it, a field of the

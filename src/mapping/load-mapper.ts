@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { type ResolveFnOutput, registerHooks } from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ConfigError, wordsOf } from "../support/errors.ts";
+import { ConfigError, wordsOf } from "#core/errors.ts";
 import { faultyLine } from "./author-frames.ts";
 import { CONFLICTS_SETTING, conflictRule } from "./conflicts.ts";
 import type { Mapper } from "./mapper.ts";

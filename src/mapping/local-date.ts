@@ -2,8 +2,9 @@
  * Instants of local times in the zone of the source of their reading, which `emit` knows. A mapper passes them on;
  * reading the value of one throws a `FileError`.
  */
-import { FileError } from "../readers/row-error.ts";
+
 import { refusingPrototype } from "./pending-instant.ts";
+import { FileError } from "./readers/row-error.ts";
 
 export class LocalDate {
   readonly #read: (zone: string) => Temporal.Instant;

@@ -2,10 +2,11 @@
  * Local times in the zones of the sources. For `byOrder` also rows without a reading count, so they get the zone of the
  * next row of their series that has one.
  */
-import { isRowError } from "../readers/row-error.ts";
+
 import type { Instants } from "./instants.ts";
 import { LocalDate } from "./local-date.ts";
 import type { DstPolicy } from "./mapper.ts";
+import { isRowError } from "./readers/row-error.ts";
 import type { SourceZones } from "./source-zones.ts";
 
 /** Limit on the rows of a series that wait for a reading; the earliest no longer count then. */

@@ -7,15 +7,15 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import leven from "leven";
-import { rowClass } from "../readers/header.ts";
-import { createMapperFile } from "../readers/mapper-file.ts";
-import { isFileError, RowError } from "../readers/row-error.ts";
-import { placeOf, RowTracker } from "../readers/row-place.ts";
-import { ConfigError, wordsOf } from "../support/errors.ts";
-import { counted } from "../support/grouped-number.ts";
-import { placeWords } from "../support/place-words.ts";
+import { ConfigError, wordsOf } from "#core/errors.ts";
+import { counted } from "#core/grouped-number.ts";
+import { placeWords } from "#core/place-words.ts";
 import type { LookupFile } from "./contract.ts";
 import type { CellValue, Lookup, MapperFile, TextRow } from "./mapper.ts";
+import { rowClass } from "./readers/header.ts";
+import { createMapperFile } from "./readers/mapper-file.ts";
+import { isFileError, RowError } from "./readers/row-error.ts";
+import { placeOf, RowTracker } from "./readers/row-place.ts";
 import { shown } from "./targets.ts";
 
 /** Limit on the size, since a table is held in memory. */

@@ -2,7 +2,7 @@
  * The lookup tool of the mapper contract: a table by its name, read once a file, and cached by its digest from file to
  * file.
  */
-import type { ConfigError } from "../support/errors.ts";
+import type { ConfigError } from "#core/errors.ts";
 import type { LookupFile } from "./contract.ts";
 import { lookupFault, readLookup } from "./lookup-table.ts";
 import type { Lookup } from "./mapper.ts";

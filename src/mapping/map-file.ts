@@ -2,21 +2,22 @@
  * The first phase: maps one file through one mapper into batches. Runs in a worker, in `headgate map`, and in the cases
  * of mappers.
  */
-import type { BatchLimits, BatchSlice, Binding, Reason } from "../model.ts";
-import { openLastLine } from "../readers/file-head.ts";
-import type { BatchSink } from "../segment/writer.ts";
-import { systemCode, TransientError, wordsOf } from "../support/errors.ts";
-import { REGISTER } from "../support/register.ts";
-import { targetWords } from "../wire/target.ts";
+
+import { systemCode, TransientError, wordsOf } from "#core/errors.ts";
+import { REGISTER } from "#core/register.ts";
+import { targetWords } from "#wire/target.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { Conflicts } from "./conflicts.ts";
 import { conflictWords, type MappedTarget, type MapResult } from "./contract.ts";
 import { writeIso } from "./iso-text.ts";
+import type { BatchLimits, BatchSlice, Binding, Reason } from "./model.ts";
 import { OddDates } from "./plausible.ts";
 import { FirstRange, type RangeHelper } from "./ranges/ranges.ts";
+import { openLastLine } from "./readers/file-head.ts";
 import { ReadingIndex } from "./reading-index.ts";
 import { Findings, percent, Rejections, reasonOf } from "./rejections.ts";
 import { MapWork, type RunRequest, runMapper, sizeOf, type Taking } from "./run-mapper.ts";
+import type { BatchSink } from "./segment/writer.ts";
 import { parseSettings, withSourceZone } from "./settings.ts";
 
 export interface MapFileRequest extends RunRequest {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
-import { unlessMissing } from "../support/errors.ts";
+import { unlessMissing } from "#core/errors.ts";
 
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const CODE = /\.[cm]?[jt]s$/;

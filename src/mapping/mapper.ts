@@ -7,14 +7,14 @@
  * and has no clock: the same bytes and settings give the same readings.
  */
 import type { z as zod } from "zod";
-import type { MapperFile, TextRow } from "../readers/contract.ts";
-import type { PushTarget } from "../wire/push.ts";
+import type { PushTarget } from "#wire/push.ts";
+import type { MapperFile, TextRow } from "./readers/contract.ts";
 import type { RowPlan } from "./row-plan.ts";
 
 export { z } from "zod";
-export type * from "../readers/contract.ts";
-export { FileError, RowError } from "../readers/row-error.ts";
-export { hasTypedDigits } from "../readers/typed-digits.ts";
+export type * from "./readers/contract.ts";
+export { FileError, RowError } from "./readers/row-error.ts";
+export { hasTypedDigits } from "./readers/typed-digits.ts";
 export type { RowPlan } from "./row-plan.ts";
 
 /**

@@ -3,8 +3,8 @@
  * says so.
  */
 
-import { FileError, RowError } from "../readers/row-error.ts";
 import type { NumberOptions } from "./mapper.ts";
+import { FileError, RowError } from "./readers/row-error.ts";
 import { shown } from "./targets.ts";
 
 const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;

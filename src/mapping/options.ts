@@ -1,6 +1,6 @@
 /** Settings of the worker pool and of the folders that hold mappers. */
 import { z } from "zod";
-import { duration, size } from "../support/quantities.ts";
+import { duration, size } from "#core/quantities.ts";
 
 export const workersOptions = z.strictObject({
   count: z

@@ -2,7 +2,7 @@
  * Instants that are not known yet: those of a series in a repeated hour, until it has left the hour. A mapper passes
  * them on; reading the value of one throws a `RowError`, since any value could be wrong by an hour.
  */
-import { RowError } from "../readers/row-error.ts";
+import { RowError } from "./readers/row-error.ts";
 
 type Known = number | RowError;
 

@@ -2,14 +2,15 @@
  * The rows that a mapper or a reader refused, the first ones in full and all of them counted; and the findings about a
  * file, counted by kind and message.
  */
-import type { MappingFinding, Place, Reason, RejectedReason, RejectedRow } from "../model.ts";
-import type { RowPlace } from "../readers/contract.ts";
-import type { RowFault } from "../readers/refuse.ts";
-import { isRowError, type RowError } from "../readers/row-error.ts";
-import { placeOf, type RowTracker } from "../readers/row-place.ts";
-import type { ErrorCode } from "../support/errors.ts";
-import { REGISTER } from "../support/register.ts";
+
+import type { ErrorCode } from "#core/errors.ts";
+import { REGISTER } from "#core/register.ts";
 import type { Where } from "./mapper.ts";
+import type { MappingFinding, Place, Reason, RejectedReason, RejectedRow } from "./model.ts";
+import type { RowPlace } from "./readers/contract.ts";
+import type { RowFault } from "./readers/refuse.ts";
+import { isRowError, type RowError } from "./readers/row-error.ts";
+import { placeOf, type RowTracker } from "./readers/row-place.ts";
 
 /** Limit on the refused rows that are kept in full. */
 export const REJECTED_ROWS_MAX = 100;

@@ -2,8 +2,8 @@
  * The rows of each series around repeated hours, for `byOrder`: rows in an hour are held until the series has left it.
  */
 
-import { RowError } from "../readers/row-error.ts";
 import { PendingDate } from "./pending-instant.ts";
+import { RowError } from "./readers/row-error.ts";
 import { passesOf, rises } from "./repeated-hour.ts";
 import type { Occurrence, Zone } from "./zone.ts";
 

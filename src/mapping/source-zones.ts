@@ -1,10 +1,10 @@
 /** The zones of the sources at a hub, for local times in the zone of the source of their reading. */
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { FileError, RowError } from "../readers/row-error.ts";
-import { ConfigError, wordsOf } from "../support/errors.ts";
-import { identifierKind, type SourceIdentifier, type TargetTexts } from "../wire/target.ts";
+import { ConfigError, wordsOf } from "#core/errors.ts";
+import { identifierKind, type SourceIdentifier, type TargetTexts } from "#wire/target.ts";
 import type { IdZones, ZoneFile, ZoneTable } from "./contract.ts";
+import { FileError, RowError } from "./readers/row-error.ts";
 import { shown } from "./targets.ts";
 
 /** Limit on the bytes of the tables that a thread caches for the next file, beside the latest. */

@@ -8,9 +8,9 @@
  */
 import { closeSync, mkdirSync, openSync, readSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { writeAll } from "../segment/row-index-part.ts";
-import { TransientError } from "../support/errors.ts";
+import { TransientError } from "#core/errors.ts";
 import { type Extra, extraOf, extraText, NO_EXTRA } from "./extras.ts";
+import { writeAll } from "./segment/row-index-part.ts";
 
 const RECORD_BYTES = 24;
 const MORE_BYTES = 8;

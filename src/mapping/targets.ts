@@ -1,5 +1,5 @@
 /** Checks and keys of targets: exactly one identifier, with one selector unless it is the variable itself. */
-import { type IdentifierKind, TARGET_FIELDS, type TargetField } from "../wire/target.ts";
+import { type IdentifierKind, TARGET_FIELDS, type TargetField } from "#wire/target.ts";
 import type { Target } from "./mapper.ts";
 
 const KNOWN: ReadonlySet<string> = new Set(TARGET_FIELDS);

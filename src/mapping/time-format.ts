@@ -1,8 +1,8 @@
 /** Formats of dates in Unicode letters (UTS #35): `dd/MM/yyyy HH:mm:ss`, text in single quotes, `h` with `a`. */
 
-import { FileError } from "../readers/row-error.ts";
 import { FixedFormat } from "./fixed-format.ts";
 import { daysInMonth, fractionMs, wallOf } from "./iso-text.ts";
+import { FileError } from "./readers/row-error.ts";
 
 /**
  * Reads a text in one format: wall time as if it were UTC in milliseconds, NaN when the text does not fit. Sets

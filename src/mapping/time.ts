@@ -1,12 +1,12 @@
 /** The time tools of the mapper contract. No zone is ever assumed: assuming one is a silent shift. */
 
-import { FileError, RowError } from "../readers/row-error.ts";
 import { Instants } from "./instants.ts";
 import { iso, readIso } from "./iso-text.ts";
 import { localDateOf } from "./local-date.ts";
 import { LocalTimes } from "./local-times.ts";
 import { type DstPolicy, SOURCE_ZONE, type TimeTools } from "./mapper.ts";
 import { pendingInstant } from "./pending-instant.ts";
+import { FileError, RowError } from "./readers/row-error.ts";
 import { type Passed, SeriesOrders } from "./series-order.ts";
 import { SourceZones } from "./source-zones.ts";
 import { type FormatReader, formatReader } from "./time-format.ts";

@@ -1,7 +1,7 @@
 /** The unit tool of the mapper contract: the service does not convert pushed values, so a mapper does. */
 import leven from "leven";
-import { RowError } from "../readers/row-error.ts";
-import { convertUnit, findUnit, UNITS, type Unit, unitFamily } from "../wire/units.ts";
+import { convertUnit, findUnit, UNITS, type Unit, unitFamily } from "#wire/units.ts";
+import { RowError } from "./readers/row-error.ts";
 import { shown } from "./targets.ts";
 
 /** The value in the unit `to`. Throws a `RowError` for an unknown unit, and for units of different families. */

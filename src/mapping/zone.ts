@@ -3,8 +3,8 @@
  * only arithmetic.
  */
 
-import { FileError } from "../readers/row-error.ts";
-import { ianaZone } from "../wire/zones.ts";
+import { ianaZone } from "#wire/zones.ts";
+import { FileError } from "./readers/row-error.ts";
 
 /** A period with one offset from UTC, in milliseconds; `from` is inclusive, `to` exclusive. */
 interface Stretch {

@@ -4,7 +4,7 @@
  */
 import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
-import type { Logger } from "../support/log.ts";
+import type { Logger } from "#core/log.ts";
 import { frameworkWords } from "./framework-words.ts";
 import { formDecoded } from "./push-request.ts";
 import { newerScope, SCOPES, type TokenError, type TokenRequest, type TokenResponse, tokenRequest } from "./token.ts";

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { verifyPassword } from "../../src/support/sign-in/passwords.ts";
+import { verifyPassword } from "#core/sign-in/passwords.ts";
 import { headgate } from "../e2e/processes.ts";
 import { openBrowser } from "../operations/console/fixture.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";

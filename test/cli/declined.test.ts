@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openLedger } from "../../src/ledger/open.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { openLedger } from "#gateway/ledger/open.ts";
 import { claimed, sight } from "../ledger/fixtures.ts";
 import { captureShown } from "./shown.ts";
 

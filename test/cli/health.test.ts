@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { commandOf } from "../../src/cli/health.ts";
+import { commandOf } from "#app/cli/health.ts";
 import { headgate } from "../e2e/processes.ts";
 import { GatewayRig, trigger } from "../runs/gateway-rig.ts";
 

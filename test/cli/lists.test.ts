@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { stringify } from "yaml";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { openLedger } from "../../src/ledger/open.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import { openLedger } from "#gateway/ledger/open.ts";
 import { BINDING, claimed, record, sight } from "../ledger/fixtures.ts";
 import { headgate } from "../runs/in-process.ts";
 

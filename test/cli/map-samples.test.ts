@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import type { PushElement } from "../../src/wire/index.ts";
+import type { PushElement } from "#wire/index.ts";
 import { captureShown } from "./shown.ts";
 
 const project = join(import.meta.dirname, "../..");

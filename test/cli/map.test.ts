@@ -6,8 +6,8 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { workersOptions } from "../../src/mapping/options.ts";
-import { WORKERS_DEFAULT } from "../../src/workers/dry-run.ts";
+import { workersOptions } from "#mapping/options.ts";
+import { WORKERS_DEFAULT } from "#mapping/workers/dry-run.ts";
 import { captureShown } from "./shown.ts";
 
 const shown = captureShown();

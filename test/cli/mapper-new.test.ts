@@ -7,12 +7,12 @@ import { promisify } from "node:util";
 import exceljs from "exceljs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { digestMapper, loadMapper, mapPath, mapperContract } from "../../src/authoring/kit/index.ts";
-import { sketchColumns } from "../../src/authoring/sketch/columns.ts";
-import { propose } from "../../src/authoring/sketch/propose.ts";
-import { readSample } from "../../src/authoring/sketch/read-sample.ts";
-import { writeMapper } from "../../src/authoring/sketch/write.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
+import { digestMapper, loadMapper, mapPath, mapperContract } from "#mapping/authoring/kit/index.ts";
+import { sketchColumns } from "#mapping/authoring/sketch/columns.ts";
+import { propose } from "#mapping/authoring/sketch/propose.ts";
+import { readSample } from "#mapping/authoring/sketch/read-sample.ts";
+import { writeMapper } from "#mapping/authoring/sketch/write.ts";
+import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
 
 const run = promisify(execFile);
 const main = resolve(import.meta.dirname, "../../src/main.ts");

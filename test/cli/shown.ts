@@ -1,6 +1,6 @@
 /** Runs a command in this process, and keeps what it would show. */
 import { afterEach, beforeEach, vi } from "vitest";
-import { runCli } from "../../src/cli/program.ts";
+import { runCli } from "#app/cli/program.ts";
 
 export interface Shown {
   stdout: string;

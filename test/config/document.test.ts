@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { loadDocument, parseConfigText } from "../../src/config/document.ts";
-import { ConfigError } from "../../src/support/errors.ts";
-import { nearestName } from "../../src/support/nearest-name.ts";
-import { duration, parseDuration, parseSize } from "../../src/support/quantities.ts";
+import { loadDocument, parseConfigText } from "#core/config/document.ts";
+import { ConfigError } from "#core/errors.ts";
+import { nearestName } from "#core/nearest-name.ts";
+import { duration, parseDuration, parseSize } from "#core/quantities.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { type GatewayConfig, loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { loadHubOptions } from "../../src/config/hub-config.ts";
+import { type GatewayConfig, loadGatewayConfig } from "#gateway/config.ts";
+import { loadHubOptions } from "#hub/config.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,16 +1,16 @@
 /** One rule: what a schema marks as secret is written nowhere. */
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
-import { printError, printJson } from "../../src/cli/output.ts";
-import { parseConfigText } from "../../src/config/document.ts";
-import { gatewayConfig } from "../../src/config/gateway-config.ts";
-import { generatedAs, inputSchemaOf } from "../../src/config/json-schema.ts";
-import { secretsOf } from "../../src/config/secrets.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { oneLine } from "../../src/operations/notification-text.ts";
-import { ConfigError } from "../../src/support/errors.ts";
-import { createLog } from "../../src/support/log.ts";
-import { keepSecret, masked } from "../../src/support/secrets.ts";
+import { printError, printJson } from "#app/cli/output.ts";
+import { parseConfigText } from "#core/config/document.ts";
+import { generatedAs, inputSchemaOf } from "#core/config/json-schema.ts";
+import { secretsOf } from "#core/config/secrets.ts";
+import { ConfigError } from "#core/errors.ts";
+import { createLog } from "#core/log.ts";
+import { keepSecret, masked } from "#core/secrets.ts";
+import { gatewayConfig } from "#gateway/config.ts";
+import { oneLine } from "#gateway/operations/notification-text.ts";
+import { hubOptions } from "#hub/options.ts";
 
 const GATEWAY = `
 services:

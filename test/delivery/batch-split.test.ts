@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { halve } from "../../src/delivery/batch-split.ts";
-import type { PushElement } from "../../src/model.ts";
-import { countReadings } from "../../src/wire/index.ts";
+import { halve } from "#gateway/delivery/batch-split.ts";
+import type { PushElement } from "#gateway/model.ts";
+import { countReadings } from "#wire/index.ts";
 
 const reading = fc.record({ date: fc.constant("2026-01-01T00:00:00Z"), value: fc.double({ noNaN: true }) });
 const elements = fc.array(

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { Gate, GateClosed, type GatedCall } from "../../src/delivery/gate.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { Gate, GateClosed, type GatedCall } from "#gateway/delivery/gate.ts";
 import { never } from "./setup.ts";
 
 /** Every call takes the given time. */

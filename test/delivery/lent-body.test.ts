@@ -4,8 +4,8 @@ import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer as createSocketServer, type Server, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
-import { LentBody } from "../../src/delivery/lent-body.ts";
-import { HttpClient } from "../../src/wire/client/http.ts";
+import { LentBody } from "#gateway/delivery/lent-body.ts";
+import { HttpClient } from "#wire/client/http.ts";
 import { testCertificate, testKey } from "../drops/certificate.ts";
 
 const timeouts = { connect: 2_000, headers: 20_000, body: 20_000, total: 20_000 };

@@ -1,6 +1,6 @@
 /** A journal in memory that asserts what the ledger asserts: states, and that an operation keeps its bytes. */
-import type { DeliveryJournal, WholeRun } from "../../src/delivery/delivery.ts";
-import type { Batch, BatchSlice, BatchState } from "../../src/model.ts";
+import type { DeliveryJournal, WholeRun } from "#gateway/delivery/delivery.ts";
+import type { Batch, BatchSlice, BatchState } from "#gateway/model.ts";
 
 const ALLOWED: Readonly<Record<BatchState, readonly BatchState[]>> = {
   ready: ["sending"],

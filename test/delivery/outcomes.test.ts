@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { type OutcomeWebhook, readOutcomeWebhook } from "../../src/delivery/outcomes.ts";
-import { signWebhook } from "../../src/wire/index.ts";
+import { type OutcomeWebhook, readOutcomeWebhook } from "#gateway/delivery/outcomes.ts";
+import { signWebhook } from "#wire/index.ts";
 
 const secret = "a secret that both know";
 const nowSeconds = 1_780_000_000;

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { appendFile, open, readFile, truncate, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { DeliveryResult } from "../../src/delivery/delivery.ts";
-import type { PushElement } from "../../src/model.ts";
-import { systemClock } from "../../src/support/clock.ts";
-import { InvariantError } from "../../src/support/errors.ts";
+import { systemClock } from "#core/clock.ts";
+import { InvariantError } from "#core/errors.ts";
+import type { DeliveryResult } from "#gateway/delivery/delivery.ts";
+import type { PushElement } from "#gateway/model.ts";
 import { json, type Step } from "./scripted-service.ts";
 import { element, never, type PushChange, type Setup, setUp } from "./setup.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Pace } from "../../src/delivery/rate-limit.ts";
-import type { Clock } from "../../src/support/clock.ts";
+import type { Clock } from "#core/clock.ts";
+import { Pace } from "#gateway/delivery/rate-limit.ts";
 
 const never = new AbortController().signal;
 

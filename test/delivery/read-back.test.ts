@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { PushElement, Run } from "../../src/model.ts";
-import type { Variable } from "../../src/wire/index.ts";
+import type { PushElement, Run } from "#gateway/model.ts";
+import type { Variable } from "#wire/index.ts";
 import { json } from "./scripted-service.ts";
 import { element, never, type Setup, setUp } from "./setup.ts";
 

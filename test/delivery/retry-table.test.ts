@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { CONSEQUENCES, judge, pauseMs, RETRY_TABLE } from "../../src/delivery/retry-table.ts";
+import { CONSEQUENCES, judge, pauseMs, RETRY_TABLE } from "#gateway/delivery/retry-table.ts";
 
 it.each([
   [200, "accepted"],

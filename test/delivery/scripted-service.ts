@@ -5,8 +5,8 @@ import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { UnsecuredJWT } from "jose";
-import type { ServiceOptions } from "../../src/delivery/options.ts";
-import { dataQuery, type PushElement, type Source, type Variable } from "../../src/wire/index.ts";
+import type { ServiceOptions } from "#gateway/delivery/options.ts";
+import { dataQuery, type PushElement, type Source, type Variable } from "#wire/index.ts";
 
 export interface SeenCall {
   readonly method: string;

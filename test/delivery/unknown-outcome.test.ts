@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { isOpenFault } from "../../src/delivery/unknown-outcome.ts";
-import { TransientError } from "../../src/support/errors.ts";
-import { HttpClient } from "../../src/wire/client/http.ts";
+import { TransientError } from "#core/errors.ts";
+import { isOpenFault } from "#gateway/delivery/unknown-outcome.ts";
+import { HttpClient } from "#wire/client/http.ts";
 import { never } from "./setup.ts";
 
 const timeouts = { connect: 2_000, headers: 5_000, body: 5_000, total: 5_000 };

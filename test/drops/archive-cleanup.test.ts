@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { archivedSinceMs, keptArchives } from "../../src/drops/archive-cleanup.ts";
-import { planFinish } from "../../src/drops/archive-name.ts";
-import { createRunIds } from "../../src/support/run-id.ts";
+import { createRunIds } from "#core/run-id.ts";
+import { archivedSinceMs, keptArchives } from "#gateway/drops/archive-cleanup.ts";
+import { planFinish } from "#gateway/drops/archive-name.ts";
 
 const leave = { action: "leave" } as const;
 

@@ -1,9 +1,9 @@
 import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planFinish } from "../../src/drops/archive-name.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import { insideDrop, listingFilter } from "../../src/drops/paths.ts";
+import { planFinish } from "#gateway/drops/archive-name.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
+import { insideDrop, listingFilter } from "#gateway/drops/paths.ts";
 
 const part = fc.string({ unit: "grapheme", minLength: 1, maxLength: 80 }).filter((text) => {
   return text !== "." && text !== ".." && !/[/\0\r\n]/.test(text);

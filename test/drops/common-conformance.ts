@@ -6,10 +6,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { planFinish } from "../../src/drops/archive-name.ts";
-import { fetchFile, finishFile } from "../../src/drops/drop.ts";
-import type { FileEntry, FinishPlan } from "../../src/model.ts";
-import { RejectedError, TransientError } from "../../src/support/errors.ts";
+import { RejectedError, TransientError } from "#core/errors.ts";
+import { planFinish } from "#gateway/drops/archive-name.ts";
+import { fetchFile, finishFile } from "#gateway/drops/drop.ts";
+import type { FileEntry, FinishPlan } from "#gateway/model.ts";
 import { entryAt, type Field, listed, never } from "./field.ts";
 
 const EARLIER = new Date("2026-03-01T00:15:00Z");

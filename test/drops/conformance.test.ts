@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { openLedger } from "../../src/ledger/open.ts";
-import { ledgerOptions } from "../../src/ledger/options.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import { openLedger } from "#gateway/ledger/open.ts";
+import { ledgerOptions } from "#gateway/ledger/options.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { conforms, conformsAsReceiver } from "./conformance.ts";
 import { openFtp, openLocal, openServed, openSftp } from "./field.ts";

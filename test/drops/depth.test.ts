@@ -1,9 +1,9 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createDrop } from "../../src/drops/create.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import { createLog } from "../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { createDrop } from "#gateway/drops/create.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
 import { never, openFtp, openLocal, openSftp } from "./field.ts";
 
 describe.each([

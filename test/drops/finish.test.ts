@@ -6,11 +6,11 @@
 import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { asideName, planFinish } from "../../src/drops/archive-name.ts";
-import { fetchFile, finishFile } from "../../src/drops/drop.ts";
-import { finishSource, type SourceFiles } from "../../src/drops/finish.ts";
-import type { FileEntry, FinishPlan } from "../../src/model.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import { asideName, planFinish } from "#gateway/drops/archive-name.ts";
+import { fetchFile, finishFile } from "#gateway/drops/drop.ts";
+import { finishSource, type SourceFiles } from "#gateway/drops/finish.ts";
+import type { FileEntry, FinishPlan } from "#gateway/model.ts";
 import { never, openLocal } from "./field.ts";
 
 interface Stored {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mlsdTimeMs, parseListLine, parseMachineLine } from "../../src/drops/ftp/list-parser.ts";
+import { mlsdTimeMs, parseListLine, parseMachineLine } from "#gateway/drops/ftp/list-parser.ts";
 import { type Field, listed, never, openFtp } from "./field.ts";
 
 describe("a line of LIST", () => {

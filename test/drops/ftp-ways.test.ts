@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { fetchFile } from "../../src/drops/drop.ts";
-import type { FileEntry } from "../../src/model.ts";
+import { fetchFile } from "#gateway/drops/drop.ts";
+import type { FileEntry } from "#gateway/model.ts";
 import { testCertificate, testKey } from "./certificate.ts";
 import { entryAt, type Field, listed, never, openFtp } from "./field.ts";
 

@@ -1,9 +1,9 @@
 /** What was sent to the intake while the service was away is stored exactly once when it is back. */
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { type RunningHub, startHub } from "../../src/hub/hub.ts";
-import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import { type RunningHub, startHub } from "#hub/hub.ts";
+import { type HubOptions, hubOptions } from "#hub/options.ts";
 import { callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory } from "../hub/fixture.ts";
 import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { basic, freePort, GUID, IntakeRig, pushBody, upload } from "./intake-rig.ts";

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Agent, FormData, fetch } from "undici";
 import { expect } from "vitest";
-import { finishFile } from "../../src/drops/drop.ts";
-import { IntakeDrop } from "../../src/drops/intake/intake.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import type { SharedIntake } from "../../src/model.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import { finishFile } from "#gateway/drops/drop.ts";
+import { IntakeDrop } from "#gateway/drops/intake/intake.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
+import type { SharedIntake } from "#gateway/model.ts";
 import { entryAt, never, type OpenField } from "./field.ts";
 
 const USER = { username: "meter", password: "open sesame" };

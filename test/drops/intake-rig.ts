@@ -4,10 +4,10 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { waitUntilIdle } from "../../src/cli/until-idle.ts";
-import { gatewayConfig } from "../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { waitUntilIdle } from "#app/cli/until-idle.ts";
+import { silentLog } from "#core/log.ts";
+import { gatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { until } from "../e2e/wait.ts";
 
 export const GUID = "0b6b2ad6-8a0e-4d54-9f2b-6f1f3f0f5a11";

@@ -4,7 +4,7 @@
  */
 import { request } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { gatewayConfig } from "../../src/config/gateway-config.ts";
+import { gatewayConfig } from "#gateway/config.ts";
 import { basic, IntakeRig, intakeSettings } from "./intake-rig.ts";
 
 let rig: IntakeRig | null = null;

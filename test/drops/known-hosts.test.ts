@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { readKnownHosts } from "../../src/drops/sftp/known-hosts.ts";
+import { readKnownHosts } from "#gateway/drops/sftp/known-hosts.ts";
 
 const key = randomBytes(51);
 const other = randomBytes(51);

@@ -5,11 +5,11 @@
 import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { planFinish } from "../../src/drops/archive-name.ts";
-import { type FinishPlanned, fetchFile, finishFile } from "../../src/drops/drop.ts";
-import type { FileEntry } from "../../src/model.ts";
-import { HeadgateError } from "../../src/support/errors.ts";
-import type { Settled } from "../../src/support/settled.ts";
+import { HeadgateError } from "#core/errors.ts";
+import type { Settled } from "#core/settled.ts";
+import { planFinish } from "#gateway/drops/archive-name.ts";
+import { type FinishPlanned, fetchFile, finishFile } from "#gateway/drops/drop.ts";
+import type { FileEntry } from "#gateway/model.ts";
 import { entryAt, type Field, listed, never, type OpenField } from "./field.ts";
 
 const EARLIER = new Date("2026-03-01T00:15:00Z");

@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { createDrop } from "../../src/drops/create.ts";
-import { type ListedTree, LocalEvents, WATCHED_MAX } from "../../src/drops/local/events.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import { createLog, type Logger, silentLog } from "../../src/support/log.ts";
+import { createLog, type Logger, silentLog } from "#core/log.ts";
+import { createDrop } from "#gateway/drops/create.ts";
+import { type ListedTree, LocalEvents, WATCHED_MAX } from "#gateway/drops/local/events.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
 import { never } from "./field.ts";
 
 let folder: string;

@@ -5,9 +5,9 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import ssh2 from "ssh2";
 import { afterEach, describe, expect, test } from "vitest";
-import { createDrop } from "../../src/drops/create.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import { createDrop } from "#gateway/drops/create.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
 import { type Field, listed, openSftp, type Settings, sftpOf } from "./field.ts";
 
 const AGENT = "/usr/bin/ssh-agent";

@@ -1,7 +1,7 @@
 /** A journal in memory by the rules that the ledger documents (`PollRecord`, identity of arrivals). */
 
-import type { PickupJournal, PickupPoll } from "../../src/drops/pickup.ts";
-import type { Arrival, ArrivalState, FileEntry } from "../../src/model.ts";
+import type { PickupJournal, PickupPoll } from "#gateway/drops/pickup.ts";
+import type { Arrival, ArrivalState, FileEntry } from "#gateway/model.ts";
 
 export class MemoryJournal implements PickupJournal {
   /** Every arrival that was ever recorded. */

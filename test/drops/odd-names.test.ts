@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { fetchFile, finishFile } from "../../src/drops/drop.ts";
+import { fetchFile, finishFile } from "#gateway/drops/drop.ts";
 import { type Field, listed, never, openFtp, openLocal, sftpOf } from "./field.ts";
 
 const closing: (() => Promise<unknown>)[] = [];

@@ -5,12 +5,12 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { dropOptions } from "../../src/drops/options.ts";
-import { Pickup, type PickupFacts } from "../../src/drops/pickup.ts";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import type { FileEntry } from "../../src/model.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
+import { Pickup, type PickupFacts } from "#gateway/drops/pickup.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import { openSqliteLedger } from "#gateway/ledger/sqlite/open.ts";
+import type { FileEntry } from "#gateway/model.ts";
 import { BINDING } from "../ledger/fixtures.ts";
 import { type Field, never, openLocal, type Settings } from "./field.ts";
 

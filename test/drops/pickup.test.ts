@@ -1,12 +1,12 @@
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Oldest } from "../../src/drops/oldest.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import { Pickup } from "../../src/drops/pickup.ts";
-import { inPickupOrder } from "../../src/drops/pickup-order.ts";
-import type { FileEntry } from "../../src/model.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { Oldest } from "#gateway/drops/oldest.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
+import { Pickup } from "#gateway/drops/pickup.ts";
+import { inPickupOrder } from "#gateway/drops/pickup-order.ts";
+import type { FileEntry } from "#gateway/model.ts";
 import { type Field, never, openLocal, type Settings } from "./field.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 

@@ -5,12 +5,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import type { ProbeFinding } from "../../src/drops/drop.ts";
-import { WATCHED_MAX } from "../../src/drops/local/events.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import { certificateFinding, clockFinding, saidWords } from "../../src/drops/probe-findings.ts";
-import { probeRights, type TrialFiles } from "../../src/drops/probe-trial.ts";
-import { spanWords } from "../../src/support/clock.ts";
+import { spanWords } from "#core/clock.ts";
+import type { ProbeFinding } from "#gateway/drops/drop.ts";
+import { WATCHED_MAX } from "#gateway/drops/local/events.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
+import { certificateFinding, clockFinding, saidWords } from "#gateway/drops/probe-findings.ts";
+import { probeRights, type TrialFiles } from "#gateway/drops/probe-trial.ts";
 import { testCertificate, testKey } from "./certificate.ts";
 import { type Field, never, openFtp, openLocal, openSftp } from "./field.ts";
 

@@ -5,12 +5,12 @@
 
 import { mkdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { planFinish } from "../../src/drops/archive-name.ts";
-import { createDrop } from "../../src/drops/create.ts";
-import { fetchFile, finishFile } from "../../src/drops/drop.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import { HeadgateError, systemCode } from "../../src/support/errors.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { HeadgateError, systemCode } from "#core/errors.ts";
+import { silentLog } from "#core/log.ts";
+import { planFinish } from "#gateway/drops/archive-name.ts";
+import { createDrop } from "#gateway/drops/create.ts";
+import { fetchFile, finishFile } from "#gateway/drops/drop.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
 import { entryAt, never } from "./field.ts";
 
 const [fault = "", root = "", spool = ""] = process.argv.slice(2);

@@ -1,12 +1,12 @@
 import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Drop } from "../../src/drops/drop.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import { Watcher } from "../../src/drops/watcher.ts";
-import { systemClock } from "../../src/support/clock.ts";
-import { TransientError } from "../../src/support/errors.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { systemClock } from "#core/clock.ts";
+import { TransientError } from "#core/errors.ts";
+import { silentLog } from "#core/log.ts";
+import type { Drop } from "#gateway/drops/drop.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
+import { Watcher } from "#gateway/drops/watcher.ts";
 import { type Field, openLocal, type Settings } from "./field.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect } from "vitest";
-import { findUnit } from "../../src/wire/index.ts";
+import { findUnit } from "#wire/index.ts";
 import { createChain, type HubCalls } from "../hub/fixture.ts";
 import { until } from "./wait.ts";
 

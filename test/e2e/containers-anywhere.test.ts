@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TracedFile } from "../../src/ledger/ledger.ts";
+import type { TracedFile } from "#gateway/ledger/ledger.ts";
 import { zip } from "../runs/archives.ts";
 import type { HeadgateProcess } from "./processes.ts";
 import { type Readings, readingsOf } from "./readings.ts";

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TracedFile } from "../../src/ledger/ledger.ts";
+import type { TracedFile } from "#gateway/ledger/ledger.ts";
 import { type Packed, zip } from "../runs/archives.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import { localDrop, quickPush, Rig, type Stage, standardTrigger } from "./rig.ts";

@@ -1,6 +1,6 @@
 /** Calculated variables with alarms on them, whose changes are known beforehand, and readers of all events. */
 import { expect } from "vitest";
-import type { AccountEvent, AlarmChange, EventDelivery } from "../../src/wire/index.ts";
+import type { AccountEvent, AlarmChange, EventDelivery } from "#wire/index.ts";
 import { createChain, type HubCalls } from "../hub/fixture.ts";
 
 const QUARTER_MS = 900_000;

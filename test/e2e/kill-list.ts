@@ -1,7 +1,7 @@
 /** Every point at which a test can kill the gateway: those of the ledger, and those that the code names. */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { FAULT_POINTS } from "../../src/ledger/transitions.ts";
+import { FAULT_POINTS } from "#gateway/ledger/transitions.ts";
 import { PROJECT } from "./processes.ts";
 
 /** Points that the scene of `kill-scenario.ts` does not pass, and why. */

@@ -2,8 +2,8 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { FileStanding } from "../../src/model.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import type { FileStanding } from "#gateway/model.ts";
 import type { Interference, Push } from "./proxy.ts";
 import { type Readings, readingsOf } from "./readings.ts";
 import type { Rig, Stage } from "./rig.ts";

@@ -2,9 +2,9 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { createLog } from "../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { startReceiver } from "../hub/fixture.ts";
 import { GatewayRig, trigger } from "../runs/gateway-rig.ts";
 import { type Ended, headgate } from "./processes.ts";

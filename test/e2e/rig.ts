@@ -6,13 +6,13 @@ import { cp, mkdir, mkdtemp, readdir, realpath, rm, utimes, writeFile } from "no
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { stringify } from "yaml";
-import { OWN_PREFIX } from "../../src/drops/paths.ts";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { openLedger } from "../../src/ledger/open.ts";
-import { ledgerOptions } from "../../src/ledger/options.ts";
-import { systemClock } from "../../src/support/clock.ts";
-import { ServiceClient } from "../../src/wire/client/index.ts";
-import { API_VERSION, accountWebhookKey } from "../../src/wire/index.ts";
+import { systemClock } from "#core/clock.ts";
+import { OWN_PREFIX } from "#gateway/drops/paths.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import { openLedger } from "#gateway/ledger/open.ts";
+import { ledgerOptions } from "#gateway/ledger/options.ts";
+import { ServiceClient } from "#wire/client/index.ts";
+import { API_VERSION, accountWebhookKey } from "#wire/index.ts";
 import { type Ended, HeadgateProcess, type StartOptions } from "./processes.ts";
 import { type Lane, RecordingProxy } from "./proxy.ts";
 

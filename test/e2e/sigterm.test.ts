@@ -5,7 +5,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { BatchState, RunState } from "../../src/model.ts";
+import type { BatchState, RunState } from "#gateway/model.ts";
 import { ALWAYS, expectNothingArchivedEarly, expectStoredOnce } from "./kill-scenario.ts";
 import type { HeadgateProcess } from "./processes.ts";
 import { type Readings, readingsOf } from "./readings.ts";

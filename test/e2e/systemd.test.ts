@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { ServiceManager } from "../../src/operations/service-manager.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import { ServiceManager } from "#gateway/operations/service-manager.ts";
 import { until } from "./wait.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/main.ts");

@@ -4,7 +4,7 @@
  * random in a round comes from its seed.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { Door } from "./breakable-link.ts";
 import { chanceOf, roundsOf, seedOf } from "./chance.ts";

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { dropOptions } from "../../src/drops/options.ts";
-import { copyApprovedKeys } from "../../src/gateway/approved-keys.ts";
-import { createLog } from "../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { copyApprovedKeys } from "#gateway/approved-keys.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
 
 let folder: string;
 let lines: string[];

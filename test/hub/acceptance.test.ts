@@ -1,7 +1,7 @@
 /** The page of an invitation: what becomes of its link, whoever opens it and however often. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { changeUser, setProven, setState } from "../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import { changeUser, setProven, setState } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
 import { type MailBox, openMailBox, pathOf, tokenOf } from "./mail/mail-box.ts";

@@ -2,9 +2,9 @@
 
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ACCESS, isPage } from "#hub/http/access.ts";
+import type { HubRoute } from "#hub/http/route.ts";
 import { rightsPage, rolesOf } from "../../config/rights-page.ts";
-import { ACCESS, isPage } from "../../src/hub/http/access.ts";
-import type { HubRoute } from "../../src/hub/http/route.ts";
 import { addressOf, startTestHub, type TestHub } from "./fixture.ts";
 
 /** Routes that change nothing, with any method but DELETE. */

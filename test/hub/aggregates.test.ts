@@ -1,8 +1,8 @@
 /** Aggregates of /data agree with `calculation.ts` over random points, zones and periods. */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { bucketOf } from "../../src/hub/data/buckets.ts";
-import { type DataRow, dataRows } from "../../src/wire/index.ts";
+import { bucketOf } from "#hub/data/buckets.ts";
+import { type DataRow, dataRows } from "#wire/index.ts";
 import { calculate, type Expected, type Period, type Sample } from "./calculation.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compressed, decompressed, packed, release } from "../../src/hub/push/body-compression.ts";
+import { compressed, decompressed, packed, release } from "#hub/push/body-compression.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

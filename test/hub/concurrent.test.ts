@@ -1,6 +1,6 @@
 /** Reads while points arrive: `HEADGATE_POINTS` of them (`npm run test:long` pushes ten million). */
 import { expect, test } from "vitest";
-import { type DataRow, dataRows } from "../../src/wire/index.ts";
+import { type DataRow, dataRows } from "#wire/index.ts";
 import { createChain, startTestHub } from "./fixture.ts";
 
 const POINTS = Number(process.env["HEADGATE_POINTS"] ?? 96_000);

@@ -1,6 +1,6 @@
 /** `TargetUnits`: values in the first compatible unit, and never a word less when there is none. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DataRow } from "../../src/wire/index.ts";
+import type { DataRow } from "#wire/index.ts";
 import { createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
 
 const KILOWATT_HOUR = 8;

@@ -1,7 +1,7 @@
 /** `CustomFilter` and `OdmSqlFilter`: what they find, and what they say of expressions that cannot be read. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseFilter } from "../../src/hub/filter/parse.ts";
+import { parseFilter } from "#hub/filter/parse.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Mapping, WARNING_HEADER } from "../../src/wire/index.ts";
+import { type Mapping, WARNING_HEADER } from "#wire/index.ts";
 import { type Query, startTestHub, type TestHub } from "./fixture.ts";
 
 const SETTINGS = z.strictObject({ timeZone: z.string(), divider: z.number().default(1) });

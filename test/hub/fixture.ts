@@ -7,12 +7,12 @@ import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
 import { afterAll } from "vitest";
-import type { HubRoute } from "../../src/hub/http/route.ts";
-import { type HubParts, type RunningHub, startHub } from "../../src/hub/hub.ts";
-import type { HubInside } from "../../src/hub/inside.ts";
-import { type HubOptions, hubOptions } from "../../src/hub/options.ts";
-import type { NewOperation } from "../../src/hub/store/store.ts";
-import { createLog } from "../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import type { HubRoute } from "#hub/http/route.ts";
+import { type HubParts, type RunningHub, startHub } from "#hub/hub.ts";
+import type { HubInside } from "#hub/inside.ts";
+import { type HubOptions, hubOptions } from "#hub/options.ts";
+import type { NewOperation } from "#hub/store/store.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 

@@ -2,9 +2,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { changeUser, setTemporaryPassword } from "../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
-import { hashPassword } from "../../src/support/sign-in/passwords.ts";
+import { hashPassword } from "#core/sign-in/passwords.ts";
+import { changeUser, setTemporaryPassword } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub, temporaryDirectory } from "./fixture.ts";

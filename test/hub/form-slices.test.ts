@@ -1,9 +1,9 @@
 /** A form with many values is changed in slices, between which others write. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fitOf } from "../../src/hub/forms/definition.ts";
-import type { FormFit, NewForm, StoredForm } from "../../src/hub/store/forms.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
-import { StructureHeld } from "../../src/hub/store/structure-hold.ts";
+import { fitOf } from "#hub/forms/definition.ts";
+import type { FormFit, NewForm, StoredForm } from "#hub/store/forms.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import { StructureHeld } from "#hub/store/structure-hold.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 const SOURCES = 1_000;

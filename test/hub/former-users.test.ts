@@ -4,9 +4,9 @@
  * of SFTP and FTP: `transfer/former.test.ts`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ACCESS, isPage } from "../../src/hub/http/access.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
-import { hasRight } from "../../src/hub/token/rights.ts";
+import { ACCESS, isPage } from "#hub/http/access.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import { hasRight } from "#hub/token/rights.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
 import { type MailBox, openMailBox, pathOf, tokenOf } from "./mail/mail-box.ts";

@@ -6,8 +6,8 @@ import { connect } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { HubRoute } from "../../src/hub/http/route.ts";
-import { problem, tokenError } from "../../src/wire/index.ts";
+import type { HubRoute } from "#hub/http/route.ts";
+import { problem, tokenError } from "#wire/index.ts";
 import { createChain, startTestHub, type TestHub, until } from "./fixture.ts";
 
 const ROUNDS = Number(process.env["HEADGATE_FUZZ_ROUNDS"] ?? 600);

@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { WARNING_HEADER } from "../../src/wire/index.ts";
+import { WARNING_HEADER } from "#wire/index.ts";
 import { type CallOptions, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

@@ -1,7 +1,7 @@
 /** The largest spacing that a variable may declare: reads of it answer, and a greater one is refused where it comes. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findColumn } from "../../src/master-data/columns.ts";
-import { provisionTemplate } from "../../src/provisioning/options.ts";
+import { provisionTemplate } from "#gateway/provisioning/options.ts";
+import { findColumn } from "#mapping/readers/master-data/columns.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openDatabase } from "../../src/hub/store/sqlite/database.ts";
-import { GroupedWrites } from "../../src/hub/store/sqlite/grouped-writes.ts";
+import { openDatabase } from "#hub/store/sqlite/database.ts";
+import { GroupedWrites } from "#hub/store/sqlite/grouped-writes.ts";
 import { temporaryDirectory } from "./fixture.ts";
 
 let database: ReturnType<typeof openDatabase>;

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { RunningHub } from "../../src/hub/hub.ts";
+import type { RunningHub } from "#hub/hub.ts";
 import { callsOf, type HubCalls, rawOptions } from "./fixture.ts";
 
 const RUNNER = fileURLToPath(new URL("./run-hub.ts", import.meta.url));

@@ -1,15 +1,15 @@
 /** Jobs of the hub serve accounts by turns: of those whose own tests do not show it. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RollupBuilder } from "../../src/hub/data/rollups/builder.ts";
-import { createShares } from "../../src/hub/deliveries/shares.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { insert } from "../../src/hub/store/database.ts";
-import { openIngestStore, openStore } from "../../src/hub/store/open.ts";
-import type { ReadSpan } from "../../src/hub/store/rollups/rollups.ts";
-import type { HubStore, PointStore } from "../../src/hub/store/store.ts";
-import { Outcomes } from "../../src/platform/outcomes.ts";
-import { systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { Outcomes } from "#app/platform/outcomes.ts";
+import { systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import { RollupBuilder } from "#hub/data/rollups/builder.ts";
+import { createShares } from "#hub/deliveries/shares.ts";
+import { hubOptions } from "#hub/options.ts";
+import { insert } from "#hub/store/database.ts";
+import { openIngestStore, openStore } from "#hub/store/open.ts";
+import type { ReadSpan } from "#hub/store/rollups/rollups.ts";
+import type { HubStore, PointStore } from "#hub/store/store.ts";
 import { calculate, calculationsOf, openScene, untilCalculated } from "./calculated/scene.ts";
 import { rawOptions, startTestHub, temporaryDirectory, waitingOperation } from "./fixture.ts";
 import { variableFacts } from "./variable-facts.ts";

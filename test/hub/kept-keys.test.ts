@@ -1,10 +1,10 @@
 /** How long an Idempotency-Key is known: a sender that comes back after a long outage must not store anything twice. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type RunningHub, startHub } from "../../src/hub/hub.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { openIngestStore, openStore } from "../../src/hub/store/open.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
-import { createLog } from "../../src/support/log.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { createLog } from "#core/log.ts";
+import { type RunningHub, startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import { openIngestStore, openStore } from "#hub/store/open.ts";
 import {
   breakStore,
   callsOf,

@@ -1,9 +1,9 @@
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, describe, expect, test } from "vitest";
-import { openSqliteStore } from "../../src/hub/store/sqlite/index.ts";
-import { createKeyRing } from "../../src/hub/token/keys.ts";
-import { createTokens } from "../../src/hub/token/tokens.ts";
-import type { Clock } from "../../src/support/clock.ts";
+import type { Clock } from "#core/clock.ts";
+import { openSqliteStore } from "#hub/store/sqlite/index.ts";
+import { createKeyRing } from "#hub/token/keys.ts";
+import { createTokens } from "#hub/token/tokens.ts";
 import { GRANT, startTestHub, type TestHub, temporaryDirectory } from "./fixture.ts";
 
 let hub: TestHub | null = null;
@@ -79,9 +79,9 @@ async function newToken(url: string): Promise<string> {
 
 /** Another hub over the store of one that is closed for the while. */
 async function startTestHubAgain({ options, stop }: TestHub, signingKeys: object) {
-  const { startHub } = await import("../../src/hub/hub.ts");
-  const { hubOptions } = await import("../../src/hub/options.ts");
-  const { createLog } = await import("../../src/support/log.ts");
+  const { startHub } = await import("#hub/hub.ts");
+  const { hubOptions } = await import("#hub/options.ts");
+  const { createLog } = await import("#core/log.ts");
   await stop();
   const parsed = hubOptions.shape.signingKeys.parse(signingKeys);
   const again = await startHub({ ...options, signingKeys: parsed }, { log: createLog("silent") });

@@ -1,14 +1,14 @@
 /** Lists under filters that no index serves read all rows of an account: none of them does so on the main thread. */
 import { expect, test } from "vitest";
-import { createAlarmStore } from "../../src/hub/store/alarms/alarms.ts";
-import { createCalculationsStore } from "../../src/hub/store/calculated/calculations.ts";
-import type { Database } from "../../src/hub/store/database.ts";
-import { createFileStore } from "../../src/hub/store/files.ts";
-import { listAudit } from "../../src/hub/store/people/audit.ts";
-import { listMembers } from "../../src/hub/store/people/members.ts";
-import { pointMethods } from "../../src/hub/store/points.ts";
-import { SQLITE } from "../../src/hub/store/sqlite/dialect.ts";
-import { createStructureStore } from "../../src/hub/store/structure.ts";
+import { createAlarmStore } from "#hub/store/alarms/alarms.ts";
+import { createCalculationsStore } from "#hub/store/calculated/calculations.ts";
+import type { Database } from "#hub/store/database.ts";
+import { createFileStore } from "#hub/store/files.ts";
+import { listAudit } from "#hub/store/people/audit.ts";
+import { listMembers } from "#hub/store/people/members.ts";
+import { pointMethods } from "#hub/store/points.ts";
+import { SQLITE } from "#hub/store/sqlite/dialect.ts";
+import { createStructureStore } from "#hub/store/structure.ts";
 
 const PAGE = { offset: 0, limit: 10 };
 const points = (database: Database) => pointMethods(database, { removedAtOnce: 1, breathe: async () => undefined });

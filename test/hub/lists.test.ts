@@ -1,10 +1,10 @@
 /** Lists come in parts: each row once, in its order, whatever comes and goes meanwhile, and no answer holds all. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { HubRoute } from "../../src/hub/http/route.ts";
-import type { Page } from "../../src/hub/store/store.ts";
-import { partsOf } from "../../src/hub/structure/lists.ts";
-import { knownNames } from "../../src/wire/caseless.ts";
+import type { HubRoute } from "#hub/http/route.ts";
+import type { Page } from "#hub/store/store.ts";
+import { partsOf } from "#hub/structure/lists.ts";
+import { knownNames } from "#wire/caseless.ts";
 import { addressOf, createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 const ROWS = 130;

@@ -1,12 +1,12 @@
 /** A statement of a filter ends with its time, whatever it tests, and with the store. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { rows } from "../../src/hub/store/database.ts";
-import { type FilterNode, LongFilter } from "../../src/hub/store/filter.ts";
-import { conditionOf } from "../../src/hub/store/filter-sql.ts";
-import { createApart } from "../../src/hub/store/sqlite/apart.ts";
-import { openDatabase } from "../../src/hub/store/sqlite/database.ts";
-import { SQLITE } from "../../src/hub/store/sqlite/dialect.ts";
+import { rows } from "#hub/store/database.ts";
+import { type FilterNode, LongFilter } from "#hub/store/filter.ts";
+import { conditionOf } from "#hub/store/filter-sql.ts";
+import { createApart } from "#hub/store/sqlite/apart.ts";
+import { openDatabase } from "#hub/store/sqlite/database.ts";
+import { SQLITE } from "#hub/store/sqlite/dialect.ts";
 import { temporaryDirectory } from "./fixture.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

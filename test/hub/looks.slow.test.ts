@@ -1,7 +1,7 @@
 /** All pages of the hub, as people with other eyes and hands meet them: axe in each look, and the Tab key. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildPage } from "../../src/support/pages/bundle.ts";
+import { buildPage } from "#core/pages/bundle.ts";
 import { axeFaults, tooWide } from "../operations/console/console-browser.ts";
 import { describeInChromium, openChromium } from "../support/chromium.ts";
 import { addressOf, createChain, startTestHub, type TestHub } from "./fixture.ts";

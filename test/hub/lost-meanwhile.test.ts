@@ -1,8 +1,8 @@
 /** Rights and sessions that end between the guard of a request and its transaction. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Steps } from "../../src/hub/store/database.ts";
-import { putMembership, removeMembership, setPassword, setState } from "../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import type { Steps } from "#hub/store/database.ts";
+import { putMembership, removeMembership, setPassword, setState } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
 

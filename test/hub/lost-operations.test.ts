@@ -2,10 +2,10 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
-import { openIngestStore, openStore } from "../../src/hub/store/open.ts";
-import { LogSync } from "../../src/sql/sqlite/log-sync.ts";
-import { isDatabaseTrouble } from "../../src/sql/trouble.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { LogSync } from "#core/sql/sqlite/log-sync.ts";
+import { isDatabaseTrouble } from "#core/sql/trouble.ts";
+import { openIngestStore, openStore } from "#hub/store/open.ts";
 import { temporaryDirectory, waitingOperation } from "./fixture.ts";
 
 const NOW = "2026-03-01T00:00:00Z";

@@ -1,6 +1,6 @@
 /** Sessions and sign-ins of one person who has very many. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
 

@@ -1,8 +1,8 @@
 /** Users that a file of master data names are judged in a time that grows with their number alone. */
 import { expect, test } from "vitest";
-import { UserJudging } from "../../src/hub/master-data/judge-users.ts";
-import type { Wanted } from "../../src/hub/master-data/wanted.ts";
-import type { UserRecord } from "../../src/hub/store/store.ts";
+import { UserJudging } from "#hub/master-data/judge-users.ts";
+import type { Wanted } from "#hub/master-data/wanted.ts";
+import type { UserRecord } from "#hub/store/store.ts";
 
 const MANY = 2_000;
 

@@ -1,10 +1,10 @@
 /** Writes by others while a group of operations is applied. */
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openSqliteStore } from "../../src/hub/store/sqlite/index.ts";
-import { openSqliteIngest } from "../../src/hub/store/sqlite/ingest.ts";
-import type { HubStore, IngestStore, Outcome } from "../../src/hub/store/store.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { openSqliteStore } from "#hub/store/sqlite/index.ts";
+import { openSqliteIngest } from "#hub/store/sqlite/ingest.ts";
+import type { HubStore, IngestStore, Outcome } from "#hub/store/store.ts";
 import { temporaryDirectory, waitingOperation } from "./fixture.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startHub } from "../../src/hub/hub.ts";
-import { hubRegistry } from "../../src/hub/metrics.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { silentLog as log } from "../../src/support/log.ts";
+import { silentLog as log } from "#core/log.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubRegistry } from "#hub/metrics.ts";
+import { hubOptions } from "#hub/options.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 import { callsOf, createChain, GRANT, rawOptions, startReceiver, temporaryDirectory } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 /** A negative zero is stored as 0, however it comes: no answer could show the difference. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

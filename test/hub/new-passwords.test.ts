@@ -1,6 +1,6 @@
 /** New passwords, whose hashes cost much; the turns of accounts are shown in `test/support/passwords.test.ts`. */
 import { expect, test } from "vitest";
-import { hashOf } from "../../src/hub/sessions/own-password.ts";
+import { hashOf } from "#hub/sessions/own-password.ts";
 import { startTestHub } from "./fixture.ts";
 
 test("a new password is refused with the time to wait while many of its account wait", async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { HubRoute } from "../../src/hub/http/route.ts";
+import type { HubRoute } from "#hub/http/route.ts";
 import { addressOf, createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,10 +1,10 @@
 /** A small timeout of one operation costs the other operations of its group nothing but one more transaction. */
 import { expect, test } from "vitest";
-import { afterFault, applyOperations, OperationTimeout } from "../../src/hub/push/apply.ts";
-import { ReadingColumns } from "../../src/hub/store/columns.ts";
-import type { IngestTransaction, QueuedOperation, VariableFacts } from "../../src/hub/store/store.ts";
-import { TargetBytes } from "../../src/hub/store/targets.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { afterFault, applyOperations, OperationTimeout } from "#hub/push/apply.ts";
+import { ReadingColumns } from "#hub/store/columns.ts";
+import type { IngestTransaction, QueuedOperation, VariableFacts } from "#hub/store/store.ts";
+import { TargetBytes } from "#hub/store/targets.ts";
 
 const CAPACITY = 10;
 const variable: VariableFacts = {

@@ -2,10 +2,10 @@
 import { Secret, TOTP } from "otpauth";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { setTemporaryPassword } from "../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
-import { hashPassword } from "../../src/support/sign-in/passwords.ts";
-import { contrastOf } from "../../src/web/kit/palette.ts";
+import { hashPassword } from "#core/sign-in/passwords.ts";
+import { setTemporaryPassword } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import { contrastOf } from "#pages/kit/palette.ts";
 import { describeInChromium, openChromium } from "../support/chromium.ts";
 import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";

@@ -1,7 +1,7 @@
 /** Odd but legal ways to say what is wanted, and those that must not pass in silence. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { isPage } from "../../src/hub/http/access.ts";
+import { isPage } from "#hub/http/access.ts";
 import { addressOf, createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

@@ -1,7 +1,7 @@
 /** The pages for managers: who may see them, what they change, and acting as another user. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { changeUser, putMembership, setState } from "../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import { changeUser, putMembership, setState } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { openBrowser, type TestBrowser } from "./browser.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
 import { type MailBox, openMailBox, pathOf, tokenOf } from "./mail/mail-box.ts";

@@ -4,11 +4,11 @@
  */
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { applyOperations } from "../../src/hub/push/apply.ts";
-import { ReadingColumns } from "../../src/hub/store/columns.ts";
-import type { IngestTransaction, QueuedOperation, TargetQuery, VariableFacts } from "../../src/hub/store/store.ts";
-import { TargetBytes } from "../../src/hub/store/targets.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { applyOperations } from "#hub/push/apply.ts";
+import { ReadingColumns } from "#hub/store/columns.ts";
+import type { IngestTransaction, QueuedOperation, TargetQuery, VariableFacts } from "#hub/store/store.ts";
+import { TargetBytes } from "#hub/store/targets.ts";
 
 const CAPACITY = 20;
 const NOW_MS = Date.UTC(2026, 2, 1);

@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type RunningHub, startHub } from "../../src/hub/hub.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { openStore } from "../../src/hub/store/open.ts";
-import { createPool, transact } from "../../src/hub/store/postgres/database.ts";
-import { isDatabaseTrouble } from "../../src/sql/trouble.ts";
-import { createLog, silentLog as log } from "../../src/support/log.ts";
+import { createLog, silentLog as log } from "#core/log.ts";
+import { isDatabaseTrouble } from "#core/sql/trouble.ts";
+import { type RunningHub, startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import { openStore } from "#hub/store/open.ts";
+import { createPool, transact } from "#hub/store/postgres/database.ts";
 import { hastyUser, type TestDatabase, watchCommits } from "../support/postgres.ts";
 import { callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory, usePostgres } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 /** The statements by which losses are found. */
 import { expect, test } from "vitest";
-import { lossRows } from "../../src/hub/quality/losses.ts";
-import type { SeriesStore, Span } from "../../src/hub/store/quality/series.ts";
+import { lossRows } from "#hub/quality/losses.ts";
+import type { SeriesStore, Span } from "#hub/store/quality/series.ts";
 
 const HOUR_MS = 3_600_000;
 const variable = {

@@ -1,7 +1,7 @@
 /** Tasks of data quality take turns by account; the threads are replaced. */
 import { expect, test } from "vitest";
-import type { SeriesAnswer, SeriesJob, VariableAsk } from "../../src/hub/quality/job.ts";
-import { createSeriesReports } from "../../src/hub/quality/service.ts";
+import type { SeriesAnswer, SeriesJob, VariableAsk } from "#hub/quality/job.ts";
+import { createSeriesReports } from "#hub/quality/service.ts";
 
 const SERIES = 5;
 

@@ -1,7 +1,7 @@
 /** /dataLossDetection and /dataQuality, also against a naive calculation over random histories. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LossRow, lossRows, type QualityRow, qualityRows } from "../../src/wire/index.ts";
+import { type LossRow, lossRows, type QualityRow, qualityRows } from "#wire/index.ts";
 import { createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
 import { expectedDates, missingRuns } from "./naive-losses.ts";
 

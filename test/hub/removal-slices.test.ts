@@ -1,6 +1,6 @@
 /** What is much is removed in slices, between which others write. */
 import { afterAll, beforeEach, expect, test } from "vitest";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 const VARIABLES = 1_000;

@@ -1,10 +1,10 @@
 /** Aggregates that come from rollups are those of the points, whatever happened to these. */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildRollups } from "../../src/hub/data/rollups/build.ts";
-import { change, row } from "../../src/hub/store/database.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
-import { type DataRow, dataRows } from "../../src/wire/index.ts";
+import { buildRollups } from "#hub/data/rollups/build.ts";
+import { change, row } from "#hub/store/database.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import { type DataRow, dataRows } from "#wire/index.ts";
 import { createChain, type Query, startTestHub, type TestHub, until } from "./fixture.ts";
 
 let hub: TestHub;

@@ -4,7 +4,7 @@
  * answered before the last of these. By counts, and not by time; with SQLite, whose statements hold the main thread.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isPage } from "../../src/hub/http/access.ts";
+import { isPage } from "#hub/http/access.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 import { type Attempt, attemptsOf, sentOf } from "./walls/attempts.ts";
 import { holdEverything } from "./walls/held.ts";

@@ -2,11 +2,12 @@
  * The hub as a process of its own, for tests that kill it: `node run-hub.ts OPTIONS_JSON [platform]`, then with a
  * gateway inside; prints its addresses as JSON.
  */
-import { startHub } from "../../src/hub/hub.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { startPlatform } from "../../src/platform.ts";
-import { armFault } from "../../src/support/faults.ts";
-import { createLog } from "../../src/support/log.ts";
+
+import { startPlatform } from "#app/platform.ts";
+import { armFault } from "#core/faults.ts";
+import { createLog } from "#core/log.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
 
 const fault = process.env["HEADGATE_FAULT"];
 if (fault !== undefined) armFault(fault);

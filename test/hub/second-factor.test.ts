@@ -1,7 +1,7 @@
 /** Second factors of users in a browser, and what they end elsewhere. */
 import { Secret, TOTP } from "otpauth";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { openBrowser, type TestBrowser } from "./browser.ts";
 import { GRANT, startTestHub, type TestHub } from "./fixture.ts";
 

@@ -1,14 +1,14 @@
 /** Users of the configuration: an entry is applied again when it says something new, and what people changed stays. */
 import { afterEach, expect, test } from "vitest";
-import { startHub } from "../../src/hub/hub.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { change, insert, row } from "../../src/hub/store/database.ts";
-import { addApiToken } from "../../src/hub/store/people/api-tokens.ts";
-import { setPassword } from "../../src/hub/store/people/users.ts";
-import { offerSecondFactor } from "../../src/hub/store/sessions/second-factors.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
-import { silentLog as log } from "../../src/support/log.ts";
-import { hashPassword } from "../../src/support/sign-in/passwords.ts";
+import { silentLog as log } from "#core/log.ts";
+import { hashPassword } from "#core/sign-in/passwords.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import { change, insert, row } from "#hub/store/database.ts";
+import { addApiToken } from "#hub/store/people/api-tokens.ts";
+import { setPassword } from "#hub/store/people/users.ts";
+import { offerSecondFactor } from "#hub/store/sessions/second-factors.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 import { callsOf, GRANT, rawOptions, temporaryDirectory } from "./fixture.ts";
 

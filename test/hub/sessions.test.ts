@@ -1,8 +1,8 @@
 /** Sessions of browsers: how they begin and end, and what they are accepted for. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { setState } from "../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
-import { hashOfCookie, localPath } from "../../src/support/pages/browser.ts";
+import { hashOfCookie, localPath } from "#core/pages/browser.ts";
+import { setState } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 /** Time-sliced attributes (`docs/hub-choices.md`, *Time-sliced attributes*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fieldValues } from "../../src/hub/forms/slices.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import { fieldValues } from "#hub/forms/slices.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { type CallOptions, createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

@@ -4,10 +4,10 @@ import { type AddressInfo, connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startHub } from "../../src/hub/hub.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { systemCode } from "../../src/support/errors.ts";
-import { silentLog as log } from "../../src/support/log.ts";
+import { systemCode } from "#core/errors.ts";
+import { silentLog as log } from "#core/log.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
 import { callsOf, GRANT, rawOptions, temporaryDirectory, until } from "./fixture.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -1,6 +1,6 @@
 /** All points of a store, whether they are rows or in blocks. */
-import { blockOf } from "../../src/hub/store/blocks/blocks.ts";
-import { unpacked } from "../../src/hub/store/blocks/codec.ts";
+import { blockOf } from "#hub/store/blocks/blocks.ts";
+import { unpacked } from "#hub/store/blocks/codec.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 /** The hub as a real process, killed between two slices of a changed form, and of a removal. */
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openSqliteStore } from "../../src/hub/store/sqlite/index.ts";
+import { openSqliteStore } from "#hub/store/sqlite/index.ts";
 import { createChain, temporaryDirectory, until } from "./fixture.ts";
 import { HubProcess } from "./hub-process.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { site, source, variable } from "../../src/wire/index.ts";
+import { site, source, variable } from "#wire/index.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

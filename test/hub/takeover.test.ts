@@ -1,7 +1,7 @@
 /** What a manager of one account, or a program of a user, might try to reach the user's own credentials. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { putMembership, removeMembership, setProven } from "../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import { putMembership, removeMembership, setProven } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { openBrowser } from "./browser.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";
 import { type MailBox, openMailBox, pathOf, tokenOf } from "./mail/mail-box.ts";

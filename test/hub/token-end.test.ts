@@ -1,8 +1,8 @@
 /** Tokens that end before their time: of clients that were removed, and after a password or secret was changed. */
 import { afterEach, expect, test } from "vitest";
-import { startHub } from "../../src/hub/hub.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
 import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { callsOf, rawOptions, temporaryDirectory } from "./fixture.ts";
 

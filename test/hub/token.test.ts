@@ -1,6 +1,6 @@
 import { decodeJwt } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hashPassword } from "../../src/support/sign-in/passwords.ts";
+import { hashPassword } from "#core/sign-in/passwords.ts";
 import { GRANT, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

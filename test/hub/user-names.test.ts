@@ -1,7 +1,7 @@
 /** Names of users that a person could not distinguish from others, by each way in which users get one. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { hubOptions } from "../../src/hub/options.ts";
-import { personOf } from "../../src/hub/sign-on/person.ts";
+import { hubOptions } from "#hub/options.ts";
+import { personOf } from "#hub/sign-on/person.ts";
 import { openBrowser } from "./browser.ts";
 import { rawOptions, startTestHub, type TestHub } from "./fixture.ts";
 import { type MailBox, openMailBox, pathOf, tokenOf } from "./mail/mail-box.ts";

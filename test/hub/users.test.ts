@@ -1,7 +1,7 @@
 /** Users of an account: who may change whom, what stays of it, and the audit trail. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { setProven } from "../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import { setProven } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { type CallOptions, GRANT, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;
@@ -90,7 +90,7 @@ describe("the walls", () => {
   test("what belongs to a person of two accounts is not changed by a manager of one", async () => {
     const { id, username } = await create();
     const { people } = hub.inside().store as HubStore;
-    const { putMembership } = await import("../../src/hub/store/people/users.ts");
+    const { putMembership } = await import("#hub/store/people/users.ts");
     await people.change(() => putMembership(id, { accountId: 2, roles: ["User"], origin: "people" }));
     for (const body of [{ firstName: "X" }, { username: "other" }, { email: "x@example.org" }])
       expect(await hub.call("PUT", `/account/users/${id}`, { body })).toMatchObject({
@@ -320,8 +320,8 @@ describe("personal tokens", () => {
     expect(await status("POST", "/user/tokens", { ...reader, body: { name: "x" } })).toBe(400);
     expect(await status("POST", "/user/tokens", { ...reader, body: { name: "x", days: 367 } })).toBe(400);
     const { people } = hub.inside().store as HubStore;
-    const { addApiToken } = await import("../../src/hub/store/people/api-tokens.ts");
-    const { hashOfPersonalToken } = await import("../../src/hub/token/personal-token.ts");
+    const { addApiToken } = await import("#hub/store/people/api-tokens.ts");
+    const { hashOfPersonalToken } = await import("#hub/token/personal-token.ts");
     const times = { createdMs: 0, expiresMs: Date.now() - 1 };
     const token = { userId: IDS["plain"] ?? 0, accountId: 1, name: "old", scopes: ["datahub-api"], ...times };
     await people.change(() => addApiToken({ ...token, hash: hashOfPersonalToken("hgp_old") }));

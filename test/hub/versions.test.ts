@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DataRow, dataRows } from "../../src/wire/index.ts";
+import { type DataRow, dataRows } from "#wire/index.ts";
 import { createChain, type HubCalls, type Query, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

@@ -4,7 +4,7 @@
  * from what does not exist.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isPage } from "../../src/hub/http/access.ts";
+import { isPage } from "#hub/http/access.ts";
 import { openBrowser } from "./browser.ts";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 import { sftpSender } from "./transfer/sender.ts";

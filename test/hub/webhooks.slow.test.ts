@@ -2,13 +2,13 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { hubOptions } from "../../src/hub/options.ts";
-import { startWebhooks } from "../../src/hub/push/webhooks.ts";
-import { openSqliteStore } from "../../src/hub/store/sqlite/index.ts";
-import { openSqliteIngest } from "../../src/hub/store/sqlite/ingest.ts";
-import type { Clock } from "../../src/support/clock.ts";
-import { createLog } from "../../src/support/log.ts";
-import { accountWebhookKey, SIGNATURE_HEADER, verifyWebhook, webhookBody } from "../../src/wire/index.ts";
+import type { Clock } from "#core/clock.ts";
+import { createLog } from "#core/log.ts";
+import { hubOptions } from "#hub/options.ts";
+import { startWebhooks } from "#hub/push/webhooks.ts";
+import { openSqliteStore } from "#hub/store/sqlite/index.ts";
+import { openSqliteIngest } from "#hub/store/sqlite/ingest.ts";
+import { accountWebhookKey, SIGNATURE_HEADER, verifyWebhook, webhookBody } from "#wire/index.ts";
 import {
   createChain,
   type Received,

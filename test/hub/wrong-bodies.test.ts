@@ -1,7 +1,7 @@
 /** Every field of every body, with values of other kinds: the answers are words for people who write clients. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import type { HubRoute } from "../../src/hub/http/route.ts";
+import type { HubRoute } from "#hub/http/route.ts";
 import { addressOf, createChain, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

@@ -5,9 +5,9 @@ import { chmod, chown, mkdir, readdir, readFile, rename, stat, writeFile } from 
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { planFinish } from "../../src/drops/archive-name.ts";
-import { fetchFile, finishFile } from "../../src/drops/drop.ts";
-import { ConfigError, RejectedError, TransientError } from "../../src/support/errors.ts";
+import { ConfigError, RejectedError, TransientError } from "#core/errors.ts";
+import { planFinish } from "#gateway/drops/archive-name.ts";
+import { fetchFile, finishFile } from "#gateway/drops/drop.ts";
 import { entryAt, type Field, listed, never, type OpenField } from "../drops/field.ts";
 import { digestOf } from "./keys.ts";
 import type { Person } from "./people.ts";

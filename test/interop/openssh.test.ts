@@ -3,8 +3,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { fetchFile } from "../../src/drops/drop.ts";
-import { ConfigError } from "../../src/support/errors.ts";
+import { ConfigError } from "#core/errors.ts";
+import { fetchFile } from "#gateway/drops/drop.ts";
 import { entryAt, listed, never, type Settings } from "../drops/field.ts";
 import { failureOf } from "./facts.ts";
 import { describeWith } from "./installed.ts";

@@ -2,11 +2,11 @@
 import { chmod, chown, mkdir, mkdtemp, realpath, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
-import type { Drop } from "../../src/drops/drop.ts";
-import { createFtpDrop } from "../../src/drops/ftp/ftp.ts";
-import { type DropOptions, dropOptions } from "../../src/drops/options.ts";
-import { createSftpDrop } from "../../src/drops/sftp/sftp.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import type { Drop } from "#gateway/drops/drop.ts";
+import { createFtpDrop } from "#gateway/drops/ftp/ftp.ts";
+import { type DropOptions, dropOptions } from "#gateway/drops/options.ts";
+import { createSftpDrop } from "#gateway/drops/sftp/sftp.ts";
 import type { Field, OpenField, Settings } from "../drops/field.ts";
 import type { Person } from "./people.ts";
 import { type ServerCommand, startServer } from "./server-process.ts";

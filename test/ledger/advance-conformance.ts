@@ -1,8 +1,8 @@
 /** Runs that pass several states in one transaction: they must come to the same as one by one, or record nothing. */
 import { expect, it } from "vitest";
-import type { Advanced, Ledger, RunAdvance } from "../../src/ledger/ledger.ts";
-import type { Run, RunState } from "../../src/model.ts";
-import { InvariantError } from "../../src/support/errors.ts";
+import { InvariantError } from "#core/errors.ts";
+import type { Advanced, Ledger, RunAdvance } from "#gateway/ledger/ledger.ts";
+import type { Run, RunState } from "#gateway/model.ts";
 import { BINDING, claimed, entry, list, mapped, outcome, record, sight, slice } from "./fixtures.ts";
 
 const REJECTED = { code: "HG-MAP-003", message: "no number", place: { row: 3 } };

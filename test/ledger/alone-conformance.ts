@@ -3,9 +3,9 @@
  * processes would.
  */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { waitForTurn } from "../../src/ledger/fleet.ts";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { waitForTurn } from "#gateway/ledger/fleet.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
 
 const never = new AbortController().signal;
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
 
 /** Host keys that a person approved. */
 export function approvedKeyConformance(ledger: () => Ledger): void {

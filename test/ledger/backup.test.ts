@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { backupLedger, openLedger, restoreLedger } from "../../src/ledger/open.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import { backupLedger, openLedger, restoreLedger } from "#gateway/ledger/open.ts";
 import { claimed, mapped } from "./fixtures.ts";
 
 let folder: string;

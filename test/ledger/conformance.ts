@@ -4,10 +4,10 @@
  */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { Run } from "../../src/model.ts";
-import type { Clock } from "../../src/support/clock.ts";
-import { InvariantError, RejectedError } from "../../src/support/errors.ts";
+import type { Clock } from "#core/clock.ts";
+import { InvariantError, RejectedError } from "#core/errors.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import type { Run } from "#gateway/model.ts";
 import { advanceConformance } from "./advance-conformance.ts";
 import { approvedKeyConformance } from "./approved-key-conformance.ts";
 import { containerConformance } from "./container-conformance.ts";

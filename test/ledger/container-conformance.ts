@@ -1,7 +1,7 @@
 /** What a ledger knows of containers and their entries. */
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { Run } from "../../src/model.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import type { Run } from "#gateway/model.ts";
 import { BINDING, claimed, deliver, entry, list, mapped, record, sight } from "./fixtures.ts";
 
 const NOW = "2026-03-01T00:00:00.000Z";

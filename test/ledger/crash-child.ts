@@ -4,9 +4,9 @@
  * so that the parent knows what was promised.
  */
 import { writeSync } from "node:fs";
-import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import { systemClock } from "../../src/support/clock.ts";
-import { armFault } from "../../src/support/faults.ts";
+import { systemClock } from "#core/clock.ts";
+import { armFault } from "#core/faults.ts";
+import { openSqliteLedger } from "#gateway/ledger/sqlite/open.ts";
 import { BINDING, entry, list, outcome, record, slice } from "./fixtures.ts";
 
 const [path = "", fault = ""] = process.argv.slice(2);

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Ledger, TracedFile } from "../../src/ledger/ledger.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import { FAULT_POINTS } from "../../src/ledger/transitions.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import type { Ledger, TracedFile } from "#gateway/ledger/ledger.ts";
+import { openSqliteLedger } from "#gateway/ledger/sqlite/open.ts";
+import { FAULT_POINTS } from "#gateway/ledger/transitions.ts";
 
 const CHILD = join(import.meta.dirname, "crash-child.ts");
 

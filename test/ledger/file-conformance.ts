@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { FileFilter, Ledger } from "../../src/ledger/ledger.ts";
-import type { Arrival } from "../../src/model.ts";
+import type { FileFilter, Ledger } from "#gateway/ledger/ledger.ts";
+import type { Arrival } from "#gateway/model.ts";
 import { BINDING, claimed, deliver, list, mapped, record, sight } from "./fixtures.ts";
 
 const BROKEN = { reason: { code: "HG-MAP-004", message: "no number", hint: "Correct it." } };

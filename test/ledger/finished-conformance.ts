@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
 import { deliver, entry, mapped, sight } from "./fixtures.ts";
 
 const AT = "2026-03-01T00:00:00.000Z";

@@ -1,6 +1,6 @@
-import type { Ledger, MappedRecord, Sighting } from "../../src/ledger/ledger.ts";
-import type { BatchSlice, Binding, FileEntry, Outcome, Run } from "../../src/model.ts";
-import type { Clock } from "../../src/support/clock.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Ledger, MappedRecord, Sighting } from "#gateway/ledger/ledger.ts";
+import type { BatchSlice, Binding, FileEntry, Outcome, Run } from "#gateway/model.ts";
 
 /** A clock that goes on by a second at each look, so that times tell the order of what happened. */
 export function steppingClock(): Clock {

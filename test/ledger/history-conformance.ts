@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { runIdTimeMs } from "../../src/support/run-id.ts";
+import { runIdTimeMs } from "#core/run-id.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
 import { BINDING, claimed, deliver, mapped, record, sight } from "./fixtures.ts";
 
 const EVER = { fromMs: 0, untilMs: Date.parse("2100-01-01T00:00:00Z") };

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import type { Arrival, Binding, FileEntry, Run } from "../../src/model.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import { openSqliteLedger } from "#gateway/ledger/sqlite/open.ts";
+import type { Arrival, Binding, FileEntry, Run } from "#gateway/model.ts";
 import { BINDING, claimed, deliver, list, record, slice, steppingClock } from "./fixtures.ts";
 
 /** A file that was fetched and mapped; its keys. */

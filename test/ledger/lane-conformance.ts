@@ -1,8 +1,8 @@
 /** The order of a lane, whoever is in front (invariant 7). */
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { Run, RunState } from "../../src/model.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import type { Run, RunState } from "#gateway/model.ts";
 import { claimed, slice } from "./fixtures.ts";
 
 const STATES = ["claimed", "mapped", "delivering", "held", "accepted", "quarantined"] as const;

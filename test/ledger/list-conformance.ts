@@ -1,8 +1,8 @@
 /** Lists of runs: each goes along an index of its own, and all must tell the same. */
 import { expect, it } from "vitest";
-import type { Ledger, RunFilter } from "../../src/ledger/ledger.ts";
-import type { Run, RunState } from "../../src/model.ts";
-import { ALL_RUN_STATES } from "../../src/states.ts";
+import type { Ledger, RunFilter } from "#gateway/ledger/ledger.ts";
+import type { Run, RunState } from "#gateway/model.ts";
+import { ALL_RUN_STATES } from "#gateway/states.ts";
 import { BINDING, entry, list, record } from "./fixtures.ts";
 
 const STATES = ALL_RUN_STATES;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
+import { openSqliteLedger } from "#gateway/ledger/sqlite/open.ts";
 import { entry, listOnce, steppingClock } from "./fixtures.ts";
 
 /** More than the first part of a search. */

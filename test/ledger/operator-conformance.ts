@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { Run } from "../../src/model.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import type { Run } from "#gateway/model.ts";
 import { BINDING, claimed, deliver, entry, list, mapped, record, sight } from "./fixtures.ts";
 
 const FINISHED = { finished: { at: "2026-03-01T00:00:00.000Z", left: false } } as const;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { FileEntry } from "../../src/model.ts";
-import { InvariantError } from "../../src/support/errors.ts";
+import { InvariantError } from "#core/errors.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import type { FileEntry } from "#gateway/model.ts";
 import { BINDING, claimed, entry, list, listOnce, sight } from "./fixtures.ts";
 
 const entriesOf = (...paths: readonly string[]) => paths.map((path) => entry(path));

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
 import { claimed, deliver, entry, list, mapped, sight } from "./fixtures.ts";
 
 const EARLY = "1970-01-01T00:00:00.000Z";

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { execute } from "../../src/ledger/records/store.ts";
-import { row } from "../../src/ledger/sqlite/reads.ts";
-import { SqliteStore } from "../../src/ledger/sqlite/store.ts";
-import { TransientError } from "../../src/support/errors.ts";
+import { TransientError } from "#core/errors.ts";
+import { execute } from "#gateway/ledger/records/store.ts";
+import { row } from "#gateway/ledger/sqlite/reads.ts";
+import { SqliteStore } from "#gateway/ledger/sqlite/store.ts";
 import { steppingClock } from "./fixtures.ts";
 
 let folder: string;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { assertTransition, FAULT_POINTS } from "../../src/ledger/transitions.ts";
-import { ALL_BATCH_STATES, ALL_RUN_STATES, ARRIVAL_STATES } from "../../src/states.ts";
-import { InvariantError } from "../../src/support/errors.ts";
+import { InvariantError } from "#core/errors.ts";
+import { assertTransition, FAULT_POINTS } from "#gateway/ledger/transitions.ts";
+import { ALL_BATCH_STATES, ALL_RUN_STATES, ARRIVAL_STATES } from "#gateway/states.ts";
 
 it("a run returns to a state in which the work can be repeated after a crash", () => {
   expect(() => assertTransition("run", "r", "mapping", "fetched")).not.toThrow();

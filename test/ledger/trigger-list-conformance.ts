@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
 
 /** The last list of triggers of each service. */
 export function triggerListConformance(ledger: () => Ledger): void {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { Run } from "../../src/model.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import type { Run } from "#gateway/model.ts";
 import { claimed, deliver, mapped, outcome, record, sight } from "./fixtures.ts";
 
 const EVER = "2000-01-01T00:00:00.000Z";

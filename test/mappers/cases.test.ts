@@ -1,9 +1,9 @@
 /** Every golden case of every bundled mapper. */
 import { describe, expect, it } from "vitest";
-import { listCases } from "../../src/authoring/case-files.ts";
-import { runCase } from "../../src/authoring/cases.ts";
-import { locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
+import { listCases } from "#mapping/authoring/case-files.ts";
+import { runCase } from "#mapping/authoring/cases.ts";
+import { locateMapper, mapperNames } from "#mapping/mapper-files.ts";
+import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
 
 for (const name of await mapperNames([BUNDLED_FOLDER])) {
   const modulePath = (await locateMapper([BUNDLED_FOLDER], name)) ?? "";

@@ -3,11 +3,11 @@
  * refuses nothing.
  */
 import { describe, expect, it } from "vitest";
-import { listCases } from "../../src/authoring/case-files.ts";
-import { caseSample } from "../../src/authoring/cases.ts";
-import { loadMapper, mapPath, mapperContract } from "../../src/authoring/kit/index.ts";
-import { digestMapper, locateMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
+import { listCases } from "#mapping/authoring/case-files.ts";
+import { caseSample } from "#mapping/authoring/cases.ts";
+import { loadMapper, mapPath, mapperContract } from "#mapping/authoring/kit/index.ts";
+import { digestMapper, locateMapper, mapperNames } from "#mapping/mapper-files.ts";
+import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
 
 for (const name of await mapperNames([BUNDLED_FOLDER])) {
   const modulePath = (await locateMapper([BUNDLED_FOLDER], name)) ?? "";

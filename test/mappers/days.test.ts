@@ -1,8 +1,8 @@
 /** Rows of whole days, compared with the calendar of Temporal on days of every length. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { createTimeTools } from "#mapping/time.ts";
 import { createDayPlanner, type DayRules, intervalsOf, type LabelRules } from "../../mappers/_declarative/days.ts";
-import { createTimeTools } from "../../src/mapping/time.ts";
 
 const ZONES = ["Europe/London", "Europe/Rome", "America/Havana", "Australia/Lord_Howe", "Asia/Beirut", "+10:00"];
 const CHANGE_DAYS = ["2025-03-09", "2025-03-30", "2025-04-06", "2025-10-05", "2025-10-26", "2025-11-02"];

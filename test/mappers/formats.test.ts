@@ -1,14 +1,14 @@
 /** What mappers of fixed formats share, and the rules of theirs that have an inverse. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { PushElement } from "#gateway/model.ts";
+import { loadMapper } from "#mapping/load-mapper.ts";
+import { mapFile } from "#mapping/map-file.ts";
+import { digestMapper, locateMapper } from "#mapping/mapper-files.ts";
+import { createMemorySink } from "#mapping/segment/memory-sinks.ts";
+import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
 import { targetMaker, targetSetting } from "../../mappers/_formats/target.ts";
 import { readSegments, type Segment } from "../../mappers/mscons/segments.ts";
-import { loadMapper } from "../../src/mapping/load-mapper.ts";
-import { mapFile } from "../../src/mapping/map-file.ts";
-import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import type { PushElement } from "../../src/model.ts";
-import { createMemorySink } from "../../src/segment/memory-sinks.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
 import { inputFile, WIDE } from "../mapping/kit.ts";
 
 async function mapBundled(name: string, content: string, settings: Readonly<Record<string, unknown>> = {}) {

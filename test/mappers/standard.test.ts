@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { loadMapper } from "../../src/mapping/load-mapper.ts";
-import { mapFile } from "../../src/mapping/map-file.ts";
-import { digestMapper } from "../../src/mapping/mapper-files.ts";
-import type { PushElement } from "../../src/model.ts";
-import { createMemorySink } from "../../src/segment/memory-sinks.ts";
+import type { PushElement } from "#gateway/model.ts";
+import { loadMapper } from "#mapping/load-mapper.ts";
+import { mapFile } from "#mapping/map-file.ts";
+import { digestMapper } from "#mapping/mapper-files.ts";
+import { createMemorySink } from "#mapping/segment/memory-sinks.ts";
 import { inputFile, WIDE } from "../mapping/kit.ts";
 
 const MODULE = resolve(import.meta.dirname, "../../mappers/standard/mapper.ts");

@@ -1,12 +1,12 @@
 /** Readings of one target, date and version with different values. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mapText } from "../../src/authoring/kit/index.ts";
-import { loadMapper } from "../../src/mapping/load-mapper.ts";
-import { defineMapper, type MapContext, type Reading, z } from "../../src/mapping/mapper.ts";
-import { digestMapper } from "../../src/mapping/mapper-files.ts";
-import { parseSettings } from "../../src/mapping/settings.ts";
-import { factsOf } from "../../src/workers/mapper-facts.ts";
+import { mapText } from "#mapping/authoring/kit/index.ts";
+import { loadMapper } from "#mapping/load-mapper.ts";
+import { defineMapper, type MapContext, type Reading, z } from "#mapping/mapper.ts";
+import { digestMapper } from "#mapping/mapper-files.ts";
+import { parseSettings } from "#mapping/settings.ts";
+import { factsOf } from "#mapping/workers/mapper-facts.ts";
 import { inputFile, mapWith } from "./kit.ts";
 
 const START = Date.UTC(2026, 2, 1);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { MapContext, Reading } from "../../src/mapping/mapper.ts";
-import { FileError, RowError } from "../../src/mapping/mapper.ts";
-import { FINDINGS_MAX, REJECTED_ROWS_MAX, shorten } from "../../src/mapping/rejections.ts";
+import type { MapContext, Reading } from "#mapping/mapper.ts";
+import { FileError, RowError } from "#mapping/mapper.ts";
+import { FINDINGS_MAX, REJECTED_ROWS_MAX, shorten } from "#mapping/rejections.ts";
 import { mapWith } from "./kit.ts";
 
 const GOOD: Reading = { target: { variableId: 1 }, date: "2026-03-01T00:00:00Z", value: 1 };

@@ -11,7 +11,7 @@ import {
   type Target,
   type TextRow,
   z,
-} from "../../src/mapping/mapper.ts";
+} from "#mapping/mapper.ts";
 import { mapWith } from "./kit.ts";
 
 const SOURCES = {

@@ -6,14 +6,14 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { expect, it } from "vitest";
-import { caseSample } from "../../src/authoring/cases.ts";
-import { loadMapper } from "../../src/mapping/load-mapper.ts";
-import { mapFile } from "../../src/mapping/map-file.ts";
-import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import { trailerAtEnd } from "../../src/segment/trailer.ts";
-import { createSegment } from "../../src/segment/writer.ts";
-import { rowsOf } from "../../src/spool/row-index.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
+import { rowsOf } from "#gateway/spool/row-index.ts";
+import { caseSample } from "#mapping/authoring/cases.ts";
+import { loadMapper } from "#mapping/load-mapper.ts";
+import { mapFile } from "#mapping/map-file.ts";
+import { digestMapper, locateMapper } from "#mapping/mapper-files.ts";
+import { trailerAtEnd } from "#mapping/segment/trailer.ts";
+import { createSegment } from "#mapping/segment/writer.ts";
+import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
 import { temporaryFolder } from "./kit.ts";
 
 /** Mapper, case, batches, and the start of the SHA-256 over the segment and its row index. */

@@ -4,10 +4,10 @@
  */
 import { execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";
-import type { MapperFile } from "../../src/mapping/mapper.ts";
-import { createMapperFile } from "../../src/readers/mapper-file.ts";
-import { isFileError } from "../../src/readers/row-error.ts";
-import { RowTracker } from "../../src/readers/row-place.ts";
+import type { MapperFile } from "#mapping/mapper.ts";
+import { createMapperFile } from "#mapping/readers/mapper-file.ts";
+import { isFileError } from "#mapping/readers/row-error.ts";
+import { RowTracker } from "#mapping/readers/row-place.ts";
 import type { EndlessCase, EndlessResult } from "./endless.ts";
 
 const READERS: Readonly<Record<EndlessCase["reader"], (file: MapperFile) => AsyncIterable<unknown>>> = {

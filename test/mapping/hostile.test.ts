@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import type { MapperFile } from "../../src/mapping/mapper.ts";
+import type { MapperFile } from "#mapping/mapper.ts";
 import type { EndlessCase, EndlessResult } from "./endless.ts";
 import { collect, openFile, temporaryFolder, zipOf } from "./kit.ts";
 

@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32, deflateRawSync } from "node:zlib";
 import { afterEach } from "vitest";
-import type { LookupFile, MapResult } from "../../src/mapping/contract.ts";
-import { mapFile } from "../../src/mapping/map-file.ts";
-import { defineMapper, type MapContext } from "../../src/mapping/mapper.ts";
-import type { BatchLimits, PushElement } from "../../src/model.ts";
-import { createMapperFile } from "../../src/readers/mapper-file.ts";
-import type { RowFault } from "../../src/readers/refuse.ts";
-import { RowTracker } from "../../src/readers/row-place.ts";
-import { createMemorySink } from "../../src/segment/memory-sinks.ts";
-import type { BatchSink } from "../../src/segment/writer.ts";
+import type { BatchLimits, PushElement } from "#gateway/model.ts";
+import type { LookupFile, MapResult } from "#mapping/contract.ts";
+import { mapFile } from "#mapping/map-file.ts";
+import { defineMapper, type MapContext } from "#mapping/mapper.ts";
+import { createMapperFile } from "#mapping/readers/mapper-file.ts";
+import type { RowFault } from "#mapping/readers/refuse.ts";
+import { RowTracker } from "#mapping/readers/row-place.ts";
+import { createMemorySink } from "#mapping/segment/memory-sinks.ts";
+import type { BatchSink } from "#mapping/segment/writer.ts";
 
 const made: string[] = [];
 

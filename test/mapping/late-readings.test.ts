@@ -4,8 +4,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { mapperContract, mapText } from "../../src/authoring/kit/index.ts";
-import { defineMapper, type MapContext } from "../../src/mapping/mapper.ts";
+import { mapperContract, mapText } from "#mapping/authoring/kit/index.ts";
+import { defineMapper, type MapContext } from "#mapping/mapper.ts";
 import { temporaryFolder } from "./kit.ts";
 
 type Body = (context: MapContext<unknown>, late: () => void) => unknown;

@@ -3,9 +3,9 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import ExcelJS from "exceljs";
 import { describe, expect, it } from "vitest";
-import { runCase } from "../../src/authoring/cases.ts";
-import type { LookupFile } from "../../src/mapping/contract.ts";
-import { createLookups } from "../../src/mapping/lookup.ts";
+import { runCase } from "#mapping/authoring/cases.ts";
+import type { LookupFile } from "#mapping/contract.ts";
+import { createLookups } from "#mapping/lookup.ts";
 import { inputFile, mapWith, temporaryFolder } from "./kit.ts";
 
 const TABLE = "tag,meter,unit,factor\nA1 , M-1,kWh,10\n\nB2,M-2,MWh,1\n";

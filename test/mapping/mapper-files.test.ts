@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { digestMapper, mapperNames } from "../../src/mapping/mapper-files.ts";
+import { digestMapper, mapperNames } from "#mapping/mapper-files.ts";
 
 let folder: string;
 beforeEach(async () => {

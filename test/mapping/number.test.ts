@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { NumberOptions } from "../../src/mapping/mapper.ts";
-import { readNumber } from "../../src/mapping/number.ts";
-import { RowError } from "../../src/readers/row-error.ts";
+import type { NumberOptions } from "#mapping/mapper.ts";
+import { readNumber } from "#mapping/number.ts";
+import { RowError } from "#mapping/readers/row-error.ts";
 
 describe("number", () => {
   it("returns every finite number from its text, in any declared marks", () => {

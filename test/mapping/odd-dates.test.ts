@@ -1,11 +1,11 @@
 /** Dates that do not fit the others of their target. */
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { loadMapper } from "../../src/mapping/load-mapper.ts";
-import { defineMapper } from "../../src/mapping/mapper.ts";
-import { digestMapper } from "../../src/mapping/mapper-files.ts";
-import { parseSettings } from "../../src/mapping/settings.ts";
-import { factsOf } from "../../src/workers/mapper-facts.ts";
+import { loadMapper } from "#mapping/load-mapper.ts";
+import { defineMapper } from "#mapping/mapper.ts";
+import { digestMapper } from "#mapping/mapper-files.ts";
+import { parseSettings } from "#mapping/settings.ts";
+import { factsOf } from "#mapping/workers/mapper-facts.ts";
 import { inputFile, mapWith } from "./kit.ts";
 
 const HOUR = 3_600_000;

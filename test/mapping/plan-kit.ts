@@ -2,14 +2,14 @@
 import { basename } from "node:path";
 import fc from "fast-check";
 import { expect } from "vitest";
-import { loadMapper } from "../../src/mapping/load-mapper.ts";
-import { mapFile } from "../../src/mapping/map-file.ts";
-import type { Mapper } from "../../src/mapping/mapper.ts";
-import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import type { RangeHelper } from "../../src/mapping/ranges/ranges.ts";
-import { createMemorySink } from "../../src/segment/memory-sinks.ts";
-import type { BatchSink } from "../../src/segment/writer.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
+import { loadMapper } from "#mapping/load-mapper.ts";
+import { mapFile } from "#mapping/map-file.ts";
+import type { Mapper } from "#mapping/mapper.ts";
+import { digestMapper, locateMapper } from "#mapping/mapper-files.ts";
+import type { RangeHelper } from "#mapping/ranges/ranges.ts";
+import { createMemorySink } from "#mapping/segment/memory-sinks.ts";
+import type { BatchSink } from "#mapping/segment/writer.ts";
+import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
 
 export const BLOCK_BYTES = 16 * 1024;
 

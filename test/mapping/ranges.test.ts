@@ -3,12 +3,12 @@ import { readFile, writeFile } from "node:fs/promises";
 import { basename } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { defineMapper, type Mapper } from "../../src/mapping/mapper.ts";
-import { mapRange } from "../../src/mapping/ranges/map-range.ts";
-import { type FileRange, type RangeHelper, rangeOf } from "../../src/mapping/ranges/ranges.ts";
-import { Cut } from "../../src/readers/cut.ts";
-import { createMapperFile } from "../../src/readers/mapper-file.ts";
-import { RowTracker } from "../../src/readers/row-place.ts";
+import { defineMapper, type Mapper } from "#mapping/mapper.ts";
+import { mapRange } from "#mapping/ranges/map-range.ts";
+import { type FileRange, type RangeHelper, rangeOf } from "#mapping/ranges/ranges.ts";
+import { Cut } from "#mapping/readers/cut.ts";
+import { createMapperFile } from "#mapping/readers/mapper-file.ts";
+import { RowTracker } from "#mapping/readers/row-place.ts";
 import { collect, inputFile } from "./kit.ts";
 import { BRUSSELS, date, fileOf, type Given, mapperAt, number, oneOf, ordered, outcome, shape } from "./plan-kit.ts";
 

@@ -1,10 +1,10 @@
 /** Rows in the hour that the end of daylight saving repeats, distinguished by their order. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { mapText } from "#mapping/authoring/kit/index.ts";
+import { defineMapper, type MapContext, type Reading } from "#mapping/mapper.ts";
+import { passesOf } from "#mapping/repeated-hour.ts";
 import delimited from "../../mappers/delimited/mapper.ts";
-import { mapText } from "../../src/authoring/kit/index.ts";
-import { defineMapper, type MapContext, type Reading } from "../../src/mapping/mapper.ts";
-import { passesOf } from "../../src/mapping/repeated-hour.ts";
 import { mapWith } from "./kit.ts";
 
 const FORMAT = "yyyy-MM-dd HH:mm:ss";

@@ -3,9 +3,9 @@ import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { caseSample } from "../../src/authoring/cases.ts";
-import { FileError, type Mapper } from "../../src/mapping/mapper.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
+import { caseSample } from "#mapping/authoring/cases.ts";
+import { FileError, type Mapper } from "#mapping/mapper.ts";
+import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
 import { inputFile } from "./kit.ts";
 import {
   BLOCK_BYTES,

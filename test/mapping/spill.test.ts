@@ -2,9 +2,9 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { MapContext, Reading, Target } from "../../src/mapping/mapper.ts";
-import { createMemorySink } from "../../src/segment/memory-sinks.ts";
-import { createSegment } from "../../src/segment/writer.ts";
+import type { MapContext, Reading, Target } from "#mapping/mapper.ts";
+import { createMemorySink } from "#mapping/segment/memory-sinks.ts";
+import { createSegment } from "#mapping/segment/writer.ts";
 import { mapWith, temporaryFolder } from "./kit.ts";
 
 const START = Date.UTC(2026, 2, 1);

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Instants } from "../../src/mapping/instants.ts";
-import { iso, readIso, writeIso } from "../../src/mapping/iso-text.ts";
-import type { DstPolicy } from "../../src/mapping/mapper.ts";
-import { pendingDateOf } from "../../src/mapping/pending-instant.ts";
-import { createTimeTools } from "../../src/mapping/time.ts";
-import { RowError } from "../../src/readers/row-error.ts";
+import { Instants } from "#mapping/instants.ts";
+import { iso, readIso, writeIso } from "#mapping/iso-text.ts";
+import type { DstPolicy } from "#mapping/mapper.ts";
+import { pendingDateOf } from "#mapping/pending-instant.ts";
+import { RowError } from "#mapping/readers/row-error.ts";
+import { createTimeTools } from "#mapping/time.ts";
 
 const ZONES = [
   "Europe/Brussels",

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createUnitTool } from "../../src/mapping/unit.ts";
-import { RowError } from "../../src/readers/row-error.ts";
-import { findUnit, UNIT_FAMILIES, UNITS } from "../../src/wire/index.ts";
+import { RowError } from "#mapping/readers/row-error.ts";
+import { createUnitTool } from "#mapping/unit.ts";
+import { findUnit, UNIT_FAMILIES, UNITS } from "#wire/index.ts";
 
 const unit = createUnitTool();
 

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Finding } from "../../src/migration/plan/findings.ts";
+import type { Finding } from "#gateway/migration/plan/findings.ts";
 import { captureShown } from "../cli/shown.ts";
 import { collect, openFile } from "../mapping/kit.ts";
 import { GatewayRig, trigger } from "../runs/gateway-rig.ts";

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import type { DataRow } from "../../src/wire/index.ts";
+import type { DataRow } from "#wire/index.ts";
 import type { Shown } from "../cli/shown.ts";
 import type { GatewayRig } from "../runs/gateway-rig.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Plan } from "../../src/migration/plan/plan.ts";
-import { DeliveredFindings } from "../../src/migration/report/delivered-findings.ts";
-import type { Run, TargetFacts } from "../../src/model.ts";
+import { Plan } from "#gateway/migration/plan/plan.ts";
+import { DeliveredFindings } from "#gateway/migration/report/delivered-findings.ts";
+import type { Run, TargetFacts } from "#gateway/model.ts";
 
 it("names the file with a target in another unit than the files before it, and queries the service", () => {
   const plan = new Plan();

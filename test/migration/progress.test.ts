@@ -2,12 +2,12 @@
 import { PassThrough, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { leftAlone } from "../../src/cli/migrate/on-change.ts";
-import { linesView, Pace } from "../../src/cli/migrate/progress.ts";
-import { barsView } from "../../src/cli/migrate/progress-bars.ts";
-import type { Reached } from "../../src/migration/run/progress.ts";
-import { Throttle } from "../../src/migration/run/throttle.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { leftAlone } from "#app/cli/migrate/on-change.ts";
+import { linesView, Pace } from "#app/cli/migrate/progress.ts";
+import { barsView } from "#app/cli/migrate/progress-bars.ts";
+import { systemClock } from "#core/clock.ts";
+import type { Reached } from "#gateway/migration/run/progress.ts";
+import { Throttle } from "#gateway/migration/run/throttle.ts";
 
 const total = { files: 12, bytes: 1_200_000 };
 const start: Reached = {

@@ -3,9 +3,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import exceljs from "exceljs";
 import { expect, it } from "vitest";
-import type { MigrationReport, ReportedFile } from "../../src/migration/report/report.ts";
-import { writeReportWorkbook } from "../../src/migration/report/workbook.ts";
-import { writeWorkbook } from "../../src/support/workbook-writer.ts";
+import { writeWorkbook } from "#core/workbook-writer.ts";
+import type { MigrationReport, ReportedFile } from "#gateway/migration/report/report.ts";
+import { writeReportWorkbook } from "#gateway/migration/report/workbook.ts";
 import { collect, openFile, temporaryFolder } from "../mapping/kit.ts";
 
 function reportedFile(nth: number, facts: Partial<ReportedFile> = {}): ReportedFile {

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { ftpOptions } from "../../src/drops/options.ts";
-import { historyDrops } from "../../src/migration/plan/sources.ts";
+import { ftpOptions } from "#gateway/drops/options.ts";
+import { historyDrops } from "#gateway/migration/plan/sources.ts";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig, trigger } from "../runs/gateway-rig.ts";
 import { headgateHere } from "./migrate-command.ts";

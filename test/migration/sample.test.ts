@@ -1,10 +1,10 @@
 /** What a plan reads of a large history, and what it makes of it. */
 import fc from "fast-check";
 import { expect, it, onTestFinished } from "vitest";
-import { estimate, type FileMeasure } from "../../src/migration/plan/estimate.ts";
-import { pushRateOf } from "../../src/migration/plan/push-rate.ts";
-import { chooseSample, parseSample, SAMPLE_DEFAULT } from "../../src/migration/plan/sample.ts";
-import { parseRate } from "../../src/migration/run/rate.ts";
+import { estimate, type FileMeasure } from "#gateway/migration/plan/estimate.ts";
+import { pushRateOf } from "#gateway/migration/plan/push-rate.ts";
+import { chooseSample, parseSample, SAMPLE_DEFAULT } from "#gateway/migration/plan/sample.ts";
+import { parseRate } from "#gateway/migration/run/rate.ts";
 import { captureShown } from "../cli/shown.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
 import { migrateHere } from "./migrate-command.ts";

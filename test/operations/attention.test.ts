@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { DropState, Run } from "../../src/model.ts";
-import { type AttentionSources, findAttention } from "../../src/operations/attention.ts";
-import type { LaneWait } from "../../src/operations/waiting-lanes.ts";
+import type { DropState, Run } from "#gateway/model.ts";
+import { type AttentionSources, findAttention } from "#gateway/operations/attention.ts";
+import type { LaneWait } from "#gateway/operations/waiting-lanes.ts";
 
 const AT = "2026-03-01T00:00:00.000Z";
 const spool = {

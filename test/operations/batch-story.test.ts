@@ -1,7 +1,7 @@
 /** Many batches of a run, folded for people. */
 import { expect, it } from "vitest";
-import type { Batch, LedgerEvent } from "../../src/model.ts";
-import { batchStory, eventStory } from "../../src/operations/batch-story.ts";
+import type { Batch, LedgerEvent } from "#gateway/model.ts";
+import { batchStory, eventStory } from "#gateway/operations/batch-story.ts";
 
 const at = (nth: number) => new Date(Date.UTC(2026, 2, 1) + nth * 1_000).toISOString();
 

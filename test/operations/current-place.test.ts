@@ -3,10 +3,10 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { currentPlace } from "../../src/operations/run-actions.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
+import { currentPlace } from "#gateway/operations/run-actions.ts";
 import { GatewayRig, oneReading, trigger, until } from "../runs/gateway-rig.ts";
 import { headgate } from "../runs/in-process.ts";
 

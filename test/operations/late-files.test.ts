@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { openLedger } from "../../src/ledger/open.ts";
-import { LateFiles, type MissingFile, missingWords } from "../../src/operations/late-files.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
-import { createLog } from "../../src/support/log.ts";
-import { expectOptions, missingFiles } from "../../src/triggers/expectation.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { createLog } from "#core/log.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import { openLedger } from "#gateway/ledger/open.ts";
+import { LateFiles, type MissingFile, missingWords } from "#gateway/operations/late-files.ts";
+import { expectOptions, missingFiles } from "#gateway/triggers/expectation.ts";
 
 let folder: string;
 let ledger: Ledger;

@@ -1,10 +1,10 @@
 import { get } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { DropState } from "../../src/model.ts";
-import type { StreamClient } from "../../src/operations/api/endpoint.ts";
-import { LiveUpdates } from "../../src/operations/live.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import type { DropState } from "#gateway/model.ts";
+import type { StreamClient } from "#gateway/operations/api/endpoint.ts";
+import { LiveUpdates } from "#gateway/operations/live.ts";
 import { until } from "../runs/gateway-rig.ts";
 import { openBrowser, startConsole, type TestConsole } from "./console/fixture.ts";
 

@@ -2,7 +2,7 @@
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createLog } from "../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
 import { Door } from "../e2e/breakable-link.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "../runs/gateway-rig.ts";
 

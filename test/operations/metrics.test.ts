@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import type { Gateway } from "../../src/gateway.ts";
-import { hubRegistry } from "../../src/hub/metrics.ts";
-import { describedMetrics, described as describedOf } from "../../src/operations/metrics-reference.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import { describedMetrics, described as describedOf } from "#gateway/operations/metrics-reference.ts";
+import { hubRegistry } from "#hub/metrics.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "../runs/gateway-rig.ts";
 import { askOperations } from "../support/operations.ts";
 

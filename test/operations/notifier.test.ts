@@ -6,14 +6,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Concern } from "../../src/operations/attention.ts";
-import { NotificationState } from "../../src/operations/notification-state.ts";
-import { bodyOf, type Notification, textOf } from "../../src/operations/notification-text.ts";
-import { Notifier } from "../../src/operations/notifier.ts";
-import { type AttentionKind, notificationOptions } from "../../src/operations/options.ts";
-import type { Receiver } from "../../src/operations/receivers.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
-import { createLog } from "../../src/support/log.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { createLog } from "#core/log.ts";
+import type { Concern } from "#gateway/operations/attention.ts";
+import { NotificationState } from "#gateway/operations/notification-state.ts";
+import { bodyOf, type Notification, textOf } from "#gateway/operations/notification-text.ts";
+import { Notifier } from "#gateway/operations/notifier.ts";
+import { type AttentionKind, notificationOptions } from "#gateway/operations/options.ts";
+import type { Receiver } from "#gateway/operations/receivers.ts";
 
 const MINUTE = 60_000;
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
 import { GatewayRig, oneReading, until } from "../runs/gateway-rig.ts";
 
 let rig: GatewayRig;

@@ -1,10 +1,10 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { createLog } from "../../src/support/log.ts";
-import { traceIdOf } from "../../src/support/trace-context.ts";
+import { createLog } from "#core/log.ts";
+import { traceIdOf } from "#core/trace-context.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "../runs/gateway-rig.ts";
 
 interface Span {

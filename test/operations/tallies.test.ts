@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
-import { openLedger } from "../../src/ledger/open.ts";
-import { GatewayMetrics } from "../../src/operations/metrics.ts";
-import { Readings, Tally } from "../../src/operations/tallies.ts";
+import { openLedger } from "#gateway/ledger/open.ts";
+import { GatewayMetrics } from "#gateway/operations/metrics.ts";
+import { Readings, Tally } from "#gateway/operations/tallies.ts";
 import { claimed, steppingClock } from "../ledger/fixtures.ts";
 
 const seriesOf = async (registry: Registry) =>

@@ -1,7 +1,7 @@
 /** Tries every address of the operations API as every caller: it answers those alone who have the right. */
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hashPassword } from "../../src/support/sign-in/passwords.ts";
+import { hashPassword } from "#core/sign-in/passwords.ts";
 import { GatewayRig } from "../runs/gateway-rig.ts";
 import { openBrowser, READ_TOKEN, type TestBrowser } from "./console/fixture.ts";
 

@@ -2,7 +2,7 @@
 import exceljs from "exceljs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildPage } from "../../src/support/pages/bundle.ts";
+import { buildPage } from "#core/pages/bundle.ts";
 import { until } from "../hub/fixture.ts";
 import { pageFaults } from "../hub/page-faults.ts";
 import { axeFaults } from "../operations/console/console-browser.ts";

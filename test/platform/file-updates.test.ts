@@ -1,17 +1,17 @@
 /** The records of the hub's files are kept as new as the ledger of the gateway inside. */
 import { expect, test, vi } from "vitest";
-import { storedLedger } from "../../src/gateway/stored-ledger.ts";
-import type { InnerGateway } from "../../src/gateway.ts";
-import type { FileRecord, FileStore } from "../../src/hub/store/store.ts";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { Arrival, Run } from "../../src/model.ts";
-import { countUnresolved } from "../../src/operations/state-of-work.ts";
-import { FileUpdates } from "../../src/platform/file-updates.ts";
-import { entryOf } from "../../src/platform/hub-drop.ts";
-import { progressOf } from "../../src/platform/progress.ts";
-import { storedVersions } from "../../src/platform/stored-versions.ts";
-import { systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { FileUpdates } from "#app/platform/file-updates.ts";
+import { entryOf } from "#app/platform/hub-drop.ts";
+import { progressOf } from "#app/platform/progress.ts";
+import { storedVersions } from "#app/platform/stored-versions.ts";
+import { systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import type { InnerGateway } from "#gateway/gateway.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import type { Arrival, Run } from "#gateway/model.ts";
+import { countUnresolved } from "#gateway/operations/state-of-work.ts";
+import { storedLedger } from "#gateway/stored-ledger.ts";
+import type { FileRecord, FileStore } from "#hub/store/store.ts";
 
 test("the updates end when they are closed while records are read", async () => {
   const read = Promise.withResolvers<{ rows: []; total: number }>();

@@ -1,7 +1,7 @@
 /** The templates of master data, from the list of stored files to what a filled one creates. */
 import ExcelJS from "exceljs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { StoredFile } from "../../src/wire/index.ts";
+import type { StoredFile } from "#wire/index.ts";
 import { type By, type PlatformRig, SECOND, startRig } from "./rig.ts";
 
 let rig: PlatformRig;

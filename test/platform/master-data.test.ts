@@ -1,8 +1,8 @@
 /** Files of master data, from the upload to sites, sources and variables. */
 import ExcelJS from "exceljs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { changeUser } from "../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../src/hub/store/store.ts";
+import { changeUser } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { openBrowser } from "../hub/browser.ts";
 import { zip } from "./contents.ts";
 import { type PlatformRig, SECOND, standardCsv, startRig } from "./rig.ts";

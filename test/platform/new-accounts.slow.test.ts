@@ -1,7 +1,7 @@
 /** Accounts that come while the hub runs, as by another hub of the database. */
 import { afterEach, expect, test } from "vitest";
-import type { HubStore } from "../../src/hub/store/store.ts";
-import { hashPassword } from "../../src/support/sign-in/passwords.ts";
+import { hashPassword } from "#core/sign-in/passwords.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { captureShown } from "../cli/shown.ts";
 import { sftpSender } from "../hub/transfer/sender.ts";
 import { LITTLE_HASHING } from "../support/hash-cost.ts";

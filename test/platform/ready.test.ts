@@ -1,8 +1,8 @@
 /** `/health/ready` of a hub while it starts. */
 import { expect, test } from "vitest";
-import { hubOptions } from "../../src/hub/options.ts";
-import { type Platform, startPlatform } from "../../src/platform.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { type Platform, startPlatform } from "#app/platform.ts";
+import { silentLog } from "#core/log.ts";
+import { hubOptions } from "#hub/options.ts";
 import { rawOptions, temporaryDirectory } from "../hub/fixture.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 

@@ -2,9 +2,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { hubOptions } from "../../src/hub/options.ts";
-import { type Platform, startPlatform } from "../../src/platform.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { type Platform, startPlatform } from "#app/platform.ts";
+import { silentLog } from "#core/log.ts";
+import { hubOptions } from "#hub/options.ts";
 import { callsOf, type HubCalls, rawOptions, temporaryDirectory } from "../hub/fixture.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 

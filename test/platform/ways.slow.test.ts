@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { Client } from "basic-ftp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findReadings } from "../../src/spool/search.ts";
+import { findReadings } from "#gateway/spool/search.ts";
 import { testCertificate, testKey } from "../drops/certificate.ts";
 import { temporaryDirectory } from "../hub/fixture.ts";
 import { portOf, sftpSender } from "../hub/transfer/sender.ts";

@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { addRows, type StatedRow } from "../../src/master-data/rows.ts";
-import { provisionTemplate } from "../../src/provisioning/options.ts";
-import { readTable, TABLE_COLUMNS, TABLE_RULES } from "../../src/provisioning/table.ts";
-import { wantedByTemplate } from "../../src/provisioning/template.ts";
-import { stampPlace } from "../../src/readers/row-place.ts";
-import { targetWords, UNITS } from "../../src/wire/index.ts";
+import { provisionTemplate } from "#gateway/provisioning/options.ts";
+import { readTable, TABLE_COLUMNS, TABLE_RULES } from "#gateway/provisioning/table.ts";
+import { wantedByTemplate } from "#gateway/provisioning/template.ts";
+import { addRows, type StatedRow } from "#mapping/readers/master-data/rows.ts";
+import { stampPlace } from "#mapping/readers/row-place.ts";
+import { targetWords, UNITS } from "#wire/index.ts";
 
 type Cell = string | number | boolean | null;
 

@@ -2,7 +2,7 @@
 import { CsvError, type Info, parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { placeOf } from "../../src/readers/row-place.ts";
+import { placeOf } from "#mapping/readers/row-place.ts";
 import { collect, openFile } from "../mapping/kit.ts";
 
 const BLOCK_BYTES = 16 * 1024;

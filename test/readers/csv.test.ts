@@ -2,8 +2,8 @@ import { inspect } from "node:util";
 import fc from "fast-check";
 import iconv from "iconv-lite";
 import { describe, expect, it } from "vitest";
-import type { Line } from "../../src/readers/contract.ts";
-import { placeOf } from "../../src/readers/row-place.ts";
+import type { Line } from "#mapping/readers/contract.ts";
+import { placeOf } from "#mapping/readers/row-place.ts";
 import { collect, openFile } from "../mapping/kit.ts";
 
 async function cells(content: string | Uint8Array, options = {}) {

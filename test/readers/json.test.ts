@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { placeOf } from "../../src/readers/row-place.ts";
+import { placeOf } from "#mapping/readers/row-place.ts";
 import { collect, openFile } from "../mapping/kit.ts";
 
 async function items(content: string, path: string | readonly string[] = "$", limits = {}) {

@@ -1,9 +1,9 @@
 /** Reads the texts of sheets in chunks, directly and by the parser alone. */
-import { PartParser } from "../../src/readers/xlsx-part.ts";
-import { PlainPart } from "../../src/readers/xlsx-plain.ts";
-import { PlainSheetRows } from "../../src/readers/xlsx-plain-rows.ts";
-import { SheetHandler } from "../../src/readers/xlsx-sheet.ts";
-import { SharedStrings } from "../../src/readers/xlsx-strings.ts";
+import { PartParser } from "#mapping/readers/xlsx-part.ts";
+import { PlainPart } from "#mapping/readers/xlsx-plain.ts";
+import { PlainSheetRows } from "#mapping/readers/xlsx-plain-rows.ts";
+import { SheetHandler } from "#mapping/readers/xlsx-sheet.ts";
+import { SharedStrings } from "#mapping/readers/xlsx-strings.ts";
 
 export interface Cuts {
   /** Of the chunks, which repeat. */

@@ -2,9 +2,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { PartParser } from "../../src/readers/xlsx-part.ts";
-import { PlainPart } from "../../src/readers/xlsx-plain.ts";
-import { SheetHandler } from "../../src/readers/xlsx-sheet.ts";
+import { PartParser } from "#mapping/readers/xlsx-part.ts";
+import { PlainPart } from "#mapping/readers/xlsx-plain.ts";
+import { SheetHandler } from "#mapping/readers/xlsx-sheet.ts";
 import { chunksOf, readsOf, rowsOf, strings } from "./sheet-reads.ts";
 
 it("a row that is longer than what is held for it is read by the parser", () => {

@@ -1,7 +1,7 @@
 /** Rows and texts that are read without the parser of XML are those that the parser gives, in everything. */
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { SharedStrings } from "../../src/readers/xlsx-strings.ts";
+import { SharedStrings } from "#mapping/readers/xlsx-strings.ts";
 import { type Cuts, chunksOf, eachOf, readsOf, rowsOf } from "./sheet-reads.ts";
 
 const weighted = (...all: readonly (readonly [number, fc.Arbitrary<string>])[]) =>

@@ -2,12 +2,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import exceljs from "exceljs";
 import { describe, expect, it } from "vitest";
-import { loadMapper } from "../../src/mapping/load-mapper.ts";
-import { mapFile } from "../../src/mapping/map-file.ts";
-import { locateMapper } from "../../src/mapping/mapper-files.ts";
-import { placeOf } from "../../src/readers/row-place.ts";
-import { createMemorySink } from "../../src/segment/memory-sinks.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
+import { loadMapper } from "#mapping/load-mapper.ts";
+import { mapFile } from "#mapping/map-file.ts";
+import { locateMapper } from "#mapping/mapper-files.ts";
+import { placeOf } from "#mapping/readers/row-place.ts";
+import { createMemorySink } from "#mapping/segment/memory-sinks.ts";
+import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
 import { collect, inputFile, openFile, WIDE, zipOf } from "../mapping/kit.ts";
 
 async function workbook(fill: (book: exceljs.Workbook) => void): Promise<Uint8Array> {

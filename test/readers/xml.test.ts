@@ -1,6 +1,6 @@
 import iconv from "iconv-lite";
 import { describe, expect, it } from "vitest";
-import { placeOf } from "../../src/readers/row-place.ts";
+import { placeOf } from "#mapping/readers/row-place.ts";
 import { collect, openFile } from "../mapping/kit.ts";
 
 async function elements(content: string | Uint8Array, names: string | readonly string[], options = {}) {

@@ -1,7 +1,8 @@
 /** A gateway whose clock jumps, and whose service may not be asked what it stored. */
-import type { Gateway } from "../../src/gateway.ts";
-import type { Run } from "../../src/model.ts";
-import { silentLog } from "../../src/support/log.ts";
+
+import { silentLog } from "#core/log.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import type { Run } from "#gateway/model.ts";
 import { JumpingClock } from "../support/jumping-clock.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { GatewayRig, trigger, until } from "./gateway-rig.ts";

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { UnpackLimits } from "../../src/model.ts";
-import { directoryOf, listContents, openEntry } from "../../src/runs/unpacking/container.ts";
-import { HeadgateError, TransientError } from "../../src/support/errors.ts";
-import { isContainerName } from "../../src/support/file-names.ts";
+import { HeadgateError, TransientError } from "#core/errors.ts";
+import { isContainerName } from "#core/file-names.ts";
+import type { UnpackLimits } from "#gateway/model.ts";
+import { directoryOf, listContents, openEntry } from "#gateway/runs/unpacking/container.ts";
 import { type Packed, zip } from "./archives.ts";
 
 const LIMITS: UnpackLimits = {

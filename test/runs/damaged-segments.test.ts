@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
-import type { PushElement, Run } from "../../src/model.ts";
-import { bodiesOf, parseBody } from "../../src/segment/payloads.ts";
-import { findReadings } from "../../src/spool/search.ts";
-import { openSpool } from "../../src/spool/spool.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import type { PushElement, Run } from "#gateway/model.ts";
+import { findReadings } from "#gateway/spool/search.ts";
+import { openSpool } from "#gateway/spool/spool.ts";
+import { bodiesOf, parseBody } from "#mapping/segment/payloads.ts";
 import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { writeShared } from "./shared-segments.ts";
 

@@ -1,11 +1,11 @@
 /** A wait that ends while the ledger is read for another stage holds its run up no longer. */
 import { expect, it, vi } from "vitest";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import type { Run, RunState } from "../../src/model.ts";
-import { Scheduler } from "../../src/runs/scheduler.ts";
-import type { RunSteps } from "../../src/runs/steps/steps.ts";
-import { systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import type { Run, RunState } from "#gateway/model.ts";
+import { Scheduler } from "#gateway/runs/scheduler.ts";
+import type { RunSteps } from "#gateway/runs/steps/steps.ts";
 
 it("takes the next step of a run whose wait ended during a scan", async () => {
   const run = { id: "r", drop: "in", path: "a", lane: "l", state: "mapped", size: 1, binding: {} } as unknown as Run;

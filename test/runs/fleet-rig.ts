@@ -2,10 +2,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, stringify } from "yaml";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { GatewayRig } from "./gateway-rig.ts";
 

@@ -2,8 +2,8 @@
 import { appendFileSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { pendingRuns } from "../../src/runs/pending-runs.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { pendingRuns } from "#gateway/runs/pending-runs.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
 import { until } from "../e2e/wait.ts";
 import { JumpingClock } from "../support/jumping-clock.ts";

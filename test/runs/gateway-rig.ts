@@ -3,14 +3,14 @@ import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { stringify } from "yaml";
-import { parseConfigText } from "../../src/config/document.ts";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { type RunningHub, startHub } from "../../src/hub/hub.ts";
-import { hubOptions } from "../../src/hub/options.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
-import { ServiceClient } from "../../src/wire/client/index.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { parseConfigText } from "#core/config/document.ts";
+import { silentLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
+import { type RunningHub, startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import { ServiceClient } from "#wire/client/index.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 
 type Sections = Readonly<Record<string, unknown>>;

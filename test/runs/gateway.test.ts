@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
+import type { Gateway } from "#gateway/gateway.ts";
 import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 

@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { findReadings } from "../../src/spool/search.ts";
-import { openSpool } from "../../src/spool/spool.ts";
-import { createLog } from "../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
+import { findReadings } from "#gateway/spool/search.ts";
+import { openSpool } from "#gateway/spool/spool.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 

@@ -5,8 +5,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
-import type { Run } from "../../src/model.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import type { Run } from "#gateway/model.ts";
 import { askOperations } from "../support/operations.ts";
 import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";

@@ -2,9 +2,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import type { Gateway } from "../../src/gateway.ts";
-import type { Run } from "../../src/model.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import type { Run } from "#gateway/model.ts";
 import { GatewayRig, trigger, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 

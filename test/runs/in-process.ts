@@ -1,6 +1,6 @@
 /** Commands in this process, which start at once; what they print is caught. */
 import { vi } from "vitest";
-import { runCli } from "../../src/cli/program.ts";
+import { runCli } from "#app/cli/program.ts";
 
 export interface Ran {
   readonly code: number;

@@ -2,11 +2,11 @@
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { Run } from "../../src/model.ts";
-import { tracedList } from "../../src/runs/spans.ts";
-import { takeIn } from "../../src/runs/steps/intake-step.ts";
-import { ListResults } from "../../src/runs/steps/list-results.ts";
-import type { RunSteps } from "../../src/runs/steps/steps.ts";
+import type { Run } from "#gateway/model.ts";
+import { tracedList } from "#gateway/runs/spans.ts";
+import { takeIn } from "#gateway/runs/steps/intake-step.ts";
+import { ListResults } from "#gateway/runs/steps/list-results.ts";
+import type { RunSteps } from "#gateway/runs/steps/steps.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 
 const binding = { mapper: { name: "m" }, trigger: "t", service: "s" };

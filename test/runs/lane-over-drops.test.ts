@@ -2,9 +2,9 @@
 import { mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { laneMates } from "../../src/gateway/runs.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { laneMates } from "#gateway/runs.ts";
 import { JumpingClock } from "../support/jumping-clock.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";

@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Run } from "../../src/model.ts";
-import { digestOfFile } from "../../src/support/digest.ts";
+import { digestOfFile } from "#core/digest.ts";
+import type { Run } from "#gateway/model.ts";
 import { BEHIND, laySegment } from "../spool/segment-layout.ts";
 import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";

@@ -1,9 +1,9 @@
 /** A moment in which the ledger cannot be read or written costs a pause, and neither the process nor a run. */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { TransientError } from "../../src/support/errors.ts";
-import { createLog } from "../../src/support/log.ts";
+import { TransientError } from "#core/errors.ts";
+import { createLog } from "#core/log.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
 import { GatewayRig, oneReading, until } from "./gateway-rig.ts";
 
 let rig: GatewayRig;

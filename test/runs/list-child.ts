@@ -1,11 +1,12 @@
 /** Does the list of its arguments, and is killed at the point that they name. */
-import { createDrop } from "../../src/drops/create.ts";
-import { dropOptions } from "../../src/drops/options.ts";
-import type { FileEntry, FinishPlan } from "../../src/model.ts";
-import { publishSegment, type SegmentPart } from "../../src/segment/publish.ts";
-import { openSpool } from "../../src/spool/spool.ts";
-import { armFault } from "../../src/support/faults.ts";
-import { silentLog } from "../../src/support/log.ts";
+
+import { armFault } from "#core/faults.ts";
+import { silentLog } from "#core/log.ts";
+import { createDrop } from "#gateway/drops/create.ts";
+import { dropOptions } from "#gateway/drops/options.ts";
+import type { FileEntry, FinishPlan } from "#gateway/model.ts";
+import { openSpool } from "#gateway/spool/spool.ts";
+import { publishSegment, type SegmentPart } from "#mapping/segment/publish.ts";
 
 export interface ListOrder {
   readonly root: string;

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Binding } from "../../src/model.ts";
-import { openLookupStore } from "../../src/runs/lookups.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import type { Binding } from "#gateway/model.ts";
+import { openLookupStore } from "#gateway/runs/lookups.ts";
 import { GatewayRig, trigger, until } from "./gateway-rig.ts";
 
 const DAY_MS = 86_400_000;

@@ -2,10 +2,10 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
-import type { Ledger } from "../../src/ledger/ledger.ts";
-import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import { openSqliteLedger } from "#gateway/ledger/sqlite/open.ts";
 import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 

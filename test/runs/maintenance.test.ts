@@ -2,11 +2,11 @@
 import { readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { startGateway } from "../../src/gateway.ts";
-import { PUT_AWAY_EVERY_MS } from "../../src/runs/maintenance.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { startGateway } from "#gateway/gateway.ts";
+import { PUT_AWAY_EVERY_MS } from "#gateway/runs/maintenance.ts";
 import { until } from "../e2e/wait.ts";
 import { GatewayRig, oneReading } from "./gateway-rig.ts";
 

@@ -5,7 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
+import type { Gateway } from "#gateway/gateway.ts";
 import { askOperations } from "../support/operations.ts";
 import { GatewayRig, trigger, until } from "./gateway-rig.ts";
 

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
+import type { Gateway } from "#gateway/gateway.ts";
 import { zip } from "./archives.ts";
 import { drop, GatewayRig, oneReading, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";

@@ -4,8 +4,8 @@ import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { findReadings } from "../../src/spool/search.ts";
-import { targetWords } from "../../src/wire/target.ts";
+import { findReadings } from "#gateway/spool/search.ts";
+import { targetWords } from "#wire/target.ts";
 import { GatewayRig, until } from "./gateway-rig.ts";
 
 const run = promisify(execFile);

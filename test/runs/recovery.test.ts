@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { openSqliteLedger } from "../../src/ledger/sqlite/open.ts";
-import { resumeRuns } from "../../src/runs/recovery.ts";
+import { openSqliteLedger } from "#gateway/ledger/sqlite/open.ts";
+import { resumeRuns } from "#gateway/runs/recovery.ts";
 import { deliver, mapped, steppingClock } from "../ledger/fixtures.ts";
 
 it("takes up what is on its way, and not the accepted runs of which nothing more is told", async () => {

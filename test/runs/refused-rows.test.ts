@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { checkTriggers } from "../../src/cli/check-triggers.ts";
-import type { Finding } from "../../src/cli/findings.ts";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { cancelNow } from "../../src/runs/commands/cancel.ts";
+import { checkTriggers } from "#app/cli/check-triggers.ts";
+import type { Finding } from "#app/cli/findings.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { cancelNow } from "#gateway/runs/commands/cancel.ts";
 import { get } from "../operations/console/console-rig.ts";
 import { GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 

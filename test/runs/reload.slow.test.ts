@@ -3,10 +3,10 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import { Reloading } from "../../src/gateway/reload.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
-import { createLog } from "../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
+import { Reloading } from "#gateway/reload.ts";
 import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 

@@ -5,10 +5,10 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
-import type { Run } from "../../src/model.ts";
-import { type Clock, systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import type { Run } from "#gateway/model.ts";
 import { JumpingClock } from "../support/jumping-clock.ts";
 import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, trigger, until } from "./gateway-rig.ts";

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadGatewayConfig } from "../../src/config/gateway-config.ts";
-import type { Gateway } from "../../src/gateway.ts";
-import type { Run } from "../../src/model.ts";
-import { createLog } from "../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import type { Run } from "#gateway/model.ts";
 import { askOperations } from "../support/operations.ts";
 import { drop, GatewayRig, oneReading, trigger } from "./gateway-rig.ts";
 import { listed, TriggerService } from "./trigger-service.ts";

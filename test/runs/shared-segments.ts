@@ -1,6 +1,6 @@
 /** Segments of several runs with readings, as they are written of a list of small files. */
-import type { BatchSlice, PushElement, TargetFacts } from "../../src/model.ts";
-import { spoolPlaces } from "../../src/spool/paths.ts";
+import type { BatchSlice, PushElement, TargetFacts } from "#gateway/model.ts";
+import { spoolPlaces } from "#gateway/spool/paths.ts";
 import { laySegment, sealedRows } from "../spool/segment-layout.ts";
 
 export interface SharedFile {

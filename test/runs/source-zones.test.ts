@@ -3,9 +3,9 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openLookupStore } from "../../src/runs/lookups.ts";
-import { SourceZones } from "../../src/runs/source-zones.ts";
-import { systemClock } from "../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { openLookupStore } from "#gateway/runs/lookups.ts";
+import { SourceZones } from "#gateway/runs/source-zones.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 /** Which runs a stage takes beside those in progress. */
 import { expect, test } from "vitest";
-import type { Run } from "../../src/model.ts";
-import { freeSlots, openStages } from "../../src/runs/stages.ts";
+import type { Run } from "#gateway/model.ts";
+import { freeSlots, openStages } from "#gateway/runs/stages.ts";
 
 const OPTIONS = { intakeConcurrency: 3, intakePerDrop: null, deliveryConcurrency: 1 };
 

@@ -5,8 +5,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Gateway } from "../../src/gateway.ts";
-import { createLog } from "../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import type { Gateway } from "#gateway/gateway.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "./gateway-rig.ts";
 import { headgate } from "./in-process.ts";
 

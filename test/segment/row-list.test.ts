@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rowsFrom, storedRows } from "../../src/segment/row-list.ts";
+import { rowsFrom, storedRows } from "#mapping/segment/row-list.ts";
 
 /** Rows as files have them: parts at one distance, and single ones. */
 const rows = fc

@@ -3,12 +3,12 @@ import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Reading, Target } from "../../src/mapping/mapper.ts";
-import type { BatchLimits, PushElement } from "../../src/model.ts";
-import { createCountingSink } from "../../src/segment/memory-sinks.ts";
-import { trailerAtEnd } from "../../src/segment/trailer.ts";
-import { createSegment } from "../../src/segment/writer.ts";
-import { identifierKind, pushBody, targetWords } from "../../src/wire/index.ts";
+import type { BatchLimits, PushElement } from "#gateway/model.ts";
+import type { Reading, Target } from "#mapping/mapper.ts";
+import { createCountingSink } from "#mapping/segment/memory-sinks.ts";
+import { trailerAtEnd } from "#mapping/segment/trailer.ts";
+import { createSegment } from "#mapping/segment/writer.ts";
+import { identifierKind, pushBody, targetWords } from "#wire/index.ts";
 import { mapWith, temporaryFolder, WIDE } from "../mapping/kit.ts";
 
 const targets = fc.constantFrom<Target>(

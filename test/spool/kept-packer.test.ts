@@ -14,11 +14,11 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { zstdCompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createSegment } from "../../src/segment/writer.ts";
-import { openKept } from "../../src/spool/kept-files.ts";
-import { findReadings } from "../../src/spool/search.ts";
-import { keptSegmentFiles, linesOf } from "../../src/spool/segment-files.ts";
-import { openSpool, type Spool } from "../../src/spool/spool.ts";
+import { openKept } from "#gateway/spool/kept-files.ts";
+import { findReadings } from "#gateway/spool/search.ts";
+import { keptSegmentFiles, linesOf } from "#gateway/spool/segment-files.ts";
+import { openSpool, type Spool } from "#gateway/spool/spool.ts";
+import { createSegment } from "#mapping/segment/writer.ts";
 import { mapWith } from "../mapping/kit.ts";
 import { laySegment } from "./segment-layout.ts";
 

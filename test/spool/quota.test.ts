@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SpoolQuota } from "../../src/spool/quota.ts";
-import { systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import { SpoolQuota } from "#gateway/spool/quota.ts";
 
 let folder: string;
 let nowMs: number;

@@ -2,11 +2,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { TargetFacts } from "../../src/model.ts";
-import { createSegment } from "../../src/segment/writer.ts";
-import { isWhole, rowsOf } from "../../src/spool/row-index.ts";
-import { segmentChanges } from "../../src/spool/segment-changes.ts";
-import { segmentFiles } from "../../src/spool/segment-files.ts";
+import type { TargetFacts } from "#gateway/model.ts";
+import { isWhole, rowsOf } from "#gateway/spool/row-index.ts";
+import { segmentChanges } from "#gateway/spool/segment-changes.ts";
+import { segmentFiles } from "#gateway/spool/segment-files.ts";
+import { createSegment } from "#mapping/segment/writer.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 
 const AT = "2026-03-01T00:00:00Z";

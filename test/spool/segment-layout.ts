@@ -1,7 +1,8 @@
-/** Writes segments into a spool by hand, as `src/segment/layout.ts` describes them. */
+/** Writes segments into a spool by hand, as `src/mapping/segment/layout.ts` describes them. */
 import { hash } from "node:crypto";
 import { linkSync, writeFileSync } from "node:fs";
-import type { BatchSlice } from "../../src/model.ts";
+import type { BatchSlice } from "#gateway/model.ts";
+import type { Spool } from "#gateway/spool/spool.ts";
 import {
   aboutLines,
   endText,
@@ -10,8 +11,7 @@ import {
   type RunAbout,
   SealedLines,
   type SegmentRun,
-} from "../../src/segment/layout.ts";
-import type { Spool } from "../../src/spool/spool.ts";
+} from "#mapping/segment/layout.ts";
 
 export interface LaidRun {
   readonly runId: string;

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openSpool, type Spool } from "../../src/spool/spool.ts";
+import { openSpool, type Spool } from "#gateway/spool/spool.ts";
 import { laySegment } from "./segment-layout.ts";
 
 const RUN = "01m7y3wv7m37a23mgyr2g8n1r2";

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { TargetFacts } from "../../src/model.ts";
-import { aboutLines, type RunAbout } from "../../src/segment/layout.ts";
-import { isAbout, readFacts } from "../../src/spool/target-index.ts";
+import type { TargetFacts } from "#gateway/model.ts";
+import { isAbout, readFacts } from "#gateway/spool/target-index.ts";
+import { aboutLines, type RunAbout } from "#mapping/segment/layout.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-about-"));
 const path = join(folder, "run.about");

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Schema } from "../../src/sql/migrations.ts";
-import { migrate as migratePostgres, stateOf as postgresState } from "../../src/sql/postgres/migrate.ts";
-import { migrate as migrateSqlite, stateOf as sqliteState } from "../../src/sql/sqlite/migrate.ts";
-import { ConfigError } from "../../src/support/errors.ts";
+import { ConfigError } from "#core/errors.ts";
+import type { Schema } from "#core/sql/migrations.ts";
+import { migrate as migratePostgres, stateOf as postgresState } from "#core/sql/postgres/migrate.ts";
+import { migrate as migrateSqlite, stateOf as sqliteState } from "#core/sql/sqlite/migrate.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 interface Database {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { isoInstant } from "../../src/support/clock.ts";
+import { isoInstant } from "#core/clock.ts";
 
 it("writes an instant with milliseconds, whatever was written before it", () => {
   const instant = fc

@@ -2,9 +2,9 @@
 import { connect, type Socket } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { limitConnections, serverLimits } from "../../src/support/connection-limits.ts";
-import { httpOptions } from "../../src/support/http-options.ts";
-import { silentLog } from "../../src/support/log.ts";
+import { limitConnections, serverLimits } from "#core/connection-limits.ts";
+import { httpOptions } from "#core/http-options.ts";
+import { silentLog } from "#core/log.ts";
 import { basic, IntakeRig } from "../drops/intake-rig.ts";
 import { startTestHub } from "../hub/fixture.ts";
 

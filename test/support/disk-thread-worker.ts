@@ -1,7 +1,7 @@
 /** Does what its orders say, for `disk-thread.test.ts`. */
 import { openSync } from "node:fs";
 import { threadId } from "node:worker_threads";
-import { diskTasks } from "../../src/support/threads/disk-work.ts";
+import { diskTasks } from "#core/threads/disk-work.ts";
 
 export type Order =
   | { readonly do: "tell"; readonly words: string }

@@ -3,7 +3,7 @@ import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync } from 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { DiskThread, type DiskThreadFacts } from "../../src/support/threads/disk-thread.ts";
+import { DiskThread, type DiskThreadFacts } from "#core/threads/disk-thread.ts";
 import type { Answer, Order } from "./disk-thread-worker.ts";
 
 let folder: string;
@@ -137,7 +137,7 @@ test("returns null when it is closed, and a hanging thread does not keep it from
 });
 
 test("keeps no process alive, except for an awaited result", async () => {
-  const { href } = new URL("../../src/support/threads/disk-thread.ts", import.meta.url);
+  const { href } = new URL("../../src/core/threads/disk-thread.ts", import.meta.url);
   const program = `
     import { DiskThread } from ${JSON.stringify(href)};
     const thread = new DiskThread({ module: new URL(${JSON.stringify(MODULE.href)}), data: { greeting: "hello" } });

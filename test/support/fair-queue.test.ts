@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FairQueue } from "../../src/support/turns.ts";
+import { FairQueue } from "#core/turns.ts";
 
 /** Tasks that end when they are told, and the order in which they began. */
 function tasks(queue: FairQueue<string>) {

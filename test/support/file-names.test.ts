@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bytesOf, hasEscapes, nameOf, unusableName } from "../../src/support/file-names.ts";
+import { bytesOf, hasEscapes, nameOf, unusableName } from "#core/file-names.ts";
 
 const ENCODINGS = ["utf-8", "latin-1"] as const;
 const bytes = (text: string) => Buffer.from(text, "latin1");

@@ -5,7 +5,7 @@ import { PassThrough, type Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, expect, it } from "vitest";
-import { endConnectionsOnClose } from "../../src/support/http-drain.ts";
+import { endConnectionsOnClose } from "#core/http-drain.ts";
 
 const LONG_MS = 600_000;
 

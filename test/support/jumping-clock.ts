@@ -1,5 +1,5 @@
 /** The system's clock, which a test can set forward: whoever sleeps until then wakes at once. */
-import { type Clock, systemClock } from "../../src/support/clock.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
 
 export class JumpingClock implements Clock {
   #aheadMs = 0;

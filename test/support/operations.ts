@@ -1,5 +1,5 @@
 /** The operator's interface of a gateway in this process, asked with its credentials. */
-import type { Gateway } from "../../src/gateway.ts";
+import type { Gateway } from "#gateway/gateway.ts";
 
 export function askOperations(
   gateway: Pick<Gateway, "operationsUrl" | "operationsToken">,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { isFullDisk } from "../../src/sql/trouble.ts";
-import { isOutOfSpace, TransientError } from "../../src/support/errors.ts";
+import { isOutOfSpace, TransientError } from "#core/errors.ts";
+import { isFullDisk } from "#core/sql/trouble.ts";
 
 test("a full disk is found below an error that has a code of its own", () => {
   const cause = Object.assign(new Error("no space left on device"), { code: "ENOSPC" });

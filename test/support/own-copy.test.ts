@@ -1,6 +1,6 @@
 /** Copies that keep nothing of what they were copied from. */
 import { expect, it } from "vitest";
-import { ownBytes, ownText } from "../../src/support/own-copy.ts";
+import { ownBytes, ownText } from "#core/own-copy.ts";
 
 it("own bytes have a memory of their own", () => {
   const block = Buffer.from("a,status,b");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createPasswords, type Passwords } from "../../src/support/sign-in/passwords.ts";
-import { createSignInThrottle } from "../../src/support/sign-in/throttle.ts";
+import { createPasswords, type Passwords } from "#core/sign-in/passwords.ts";
+import { createSignInThrottle } from "#core/sign-in/throttle.ts";
 import { ManualClock } from "../wire/manual-clock.ts";
 import { LITTLE_HASHING } from "./hash-cost.ts";
 

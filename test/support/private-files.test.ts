@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, write
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { filesOf, makeFolderAsAround, narrowModes } from "../../src/support/private-files.ts";
+import { filesOf, makeFolderAsAround, narrowModes } from "#core/private-files.ts";
 
 const NOBODY = 65_534;
 let folder: string;
@@ -54,7 +54,7 @@ test("a folder beside a spool, such as a drop, keeps its mode", () => {
 });
 
 test("a file of another user is refused with the command to run", () => {
-  const script = `import { narrowModes } from ${JSON.stringify(join(import.meta.dirname, "../../src/support/private-files.ts"))};
+  const script = `import { narrowModes } from ${JSON.stringify(join(import.meta.dirname, "../../src/core/private-files.ts"))};
     try { narrowModes(["/etc/passwd"]); } catch (thrown) { console.log(thrown.code, thrown.message, thrown.hint); }`;
   const as = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { durationText, parseDuration, parseSize, quantityText, sizeText } from "../../src/support/quantities.ts";
+import { durationText, parseDuration, parseSize, quantityText, sizeText } from "#core/quantities.ts";
 
 test.each([
   [0, "0ms"],

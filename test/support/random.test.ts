@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { randomDigits, randomHex } from "../../src/support/random.ts";
+import { randomDigits, randomHex } from "#core/random.ts";
 
 /** More than are asked of the system at a time. */
 const MANY = 2_000;

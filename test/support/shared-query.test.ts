@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { shareQuery } from "../../src/support/shared-query.ts";
+import { shareQuery } from "#core/shared-query.ts";
 
 it("is made once for concurrent callers, and again for callers that need a newer result", async () => {
   let count = 0;

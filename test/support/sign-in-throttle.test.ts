@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Attempt, addressKey, createSignInThrottle } from "../../src/support/sign-in/throttle.ts";
+import { type Attempt, addressKey, createSignInThrottle } from "#core/sign-in/throttle.ts";
 import { ManualClock } from "../wire/manual-clock.ts";
 
 const LIMITS = { failures: 3, addressFailures: 5, window: 60_000 };

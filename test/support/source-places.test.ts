@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { transform } from "esbuild";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { createLog } from "../../src/support/log.ts";
-import { withSourcePlaces } from "../../src/support/package/source-places.ts";
+import { createLog } from "#core/log.ts";
+import { withSourcePlaces } from "#core/package/source-places.ts";
 
 /** Below the package, as the bundle is. */
 const CACHE = join(import.meta.dirname, "../../node_modules/.cache");

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { ConfigError, TransientError } from "../../src/support/errors.ts";
-import { isWorthARestart, startFault } from "../../src/support/start-fault.ts";
+import { ConfigError, TransientError } from "#core/errors.ts";
+import { isWorthARestart, startFault } from "#core/start-fault.ts";
 
 const failed = (cause: unknown) => startFault("HG-SPOOL-001", { operation: "open", subject: "it", cause });
 const system = (code: string) => Object.assign(new Error(code), { code });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Turns } from "../../src/support/turns.ts";
+import { Turns } from "#core/turns.ts";
 
 it("gives turns in the order of entering, however long each prepares", async () => {
   const turns = new Turns();

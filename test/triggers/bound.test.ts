@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { bindTriggers, type ServiceRule } from "../../src/triggers/bound.ts";
-import { serviceTriggersOptions } from "../../src/triggers/options.ts";
-import { createRegistry, type RegistryEntry, whyUnclaimed } from "../../src/triggers/registry.ts";
+import { bindTriggers, type ServiceRule } from "#gateway/triggers/bound.ts";
+import { serviceTriggersOptions } from "#gateway/triggers/options.ts";
+import { createRegistry, type RegistryEntry, whyUnclaimed } from "#gateway/triggers/registry.ts";
 import { listed } from "../runs/trigger-service.ts";
 
 const GUID = "0b6b2ad6-8a0e-4d54-9f2b-6f1f3f0f5a11";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { expectOptions, lateness } from "../../src/triggers/expectation.ts";
+import { expectOptions, lateness } from "#gateway/triggers/expectation.ts";
 
 const daily = expectOptions.parse({ by: "07:00", timeZone: "Europe/Brussels" });
 const longAgo = Temporal.Instant.from("2020-01-01T00:00:00Z");

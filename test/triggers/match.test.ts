@@ -1,13 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { holds, matchTrigger, type NameRule } from "../../src/triggers/match.ts";
-import {
-  FILTER_TYPES,
-  type FileNamePattern,
-  type FilterType,
-  INGESTION_TYPES,
-  TRIGGER_STATES,
-} from "../../src/wire/index.ts";
+import { FILTER_TYPES, type FileNamePattern, type FilterType, INGESTION_TYPES, TRIGGER_STATES } from "#wire/index.ts";
+import { holds, matchTrigger, type NameRule } from "#wire/trigger-match.ts";
 
 const name = fc.string({ unit: fc.constantFrom("a", "A", "b", "_", "."), maxLength: 6 });
 const value = fc.string({ unit: fc.constantFrom("a", "A", "b", "_", "."), minLength: 1, maxLength: 3 });

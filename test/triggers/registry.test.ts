@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type LintedDrop, lintTriggers } from "../../src/triggers/lint.ts";
-import { type TriggerOptions, triggerOptions, triggersOptions } from "../../src/triggers/options.ts";
-import { createRegistry, laneOf, whyUnclaimed } from "../../src/triggers/registry.ts";
+import { type LintedDrop, lintTriggers } from "#gateway/triggers/lint.ts";
+import { type TriggerOptions, triggerOptions, triggersOptions } from "#gateway/triggers/options.ts";
+import { createRegistry, laneOf, whyUnclaimed } from "#gateway/triggers/registry.ts";
 
 const CSV = { filterType: "EndsWith", value: ".csv" };
 const GUID = "0b6b2ad6-8a0e-4d54-9f2b-6f1f3f0f5a11";

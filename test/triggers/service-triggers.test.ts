@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../src/support/clock.ts";
-import { createLog } from "../../src/support/log.ts";
-import { serviceTriggersOptions } from "../../src/triggers/options.ts";
-import { ServiceTriggers, type TriggerSource } from "../../src/triggers/service-triggers.ts";
-import type { KeptLists } from "../../src/triggers/source-watch.ts";
+import { systemClock } from "#core/clock.ts";
+import { createLog } from "#core/log.ts";
+import { serviceTriggersOptions } from "#gateway/triggers/options.ts";
+import { ServiceTriggers, type TriggerSource } from "#gateway/triggers/service-triggers.ts";
+import type { KeptLists } from "#gateway/triggers/source-watch.ts";
 import { listed, TriggerService } from "../runs/trigger-service.ts";
 
 type List = Parameters<KeptLists["keep"]>[0];

@@ -1,7 +1,7 @@
 /** The one table of aggregates: what it says is what the hub computes. */
 import { describe, expect, test } from "vitest";
-import { Accumulator } from "../../src/hub/data/buckets.ts";
-import { AGGREGATE_FACTS, AGGREGATED, AGGREGATES, aggregateUnit, dataRow, isOfParts } from "../../src/wire/index.ts";
+import { Accumulator } from "#hub/data/buckets.ts";
+import { AGGREGATE_FACTS, AGGREGATED, AGGREGATES, aggregateUnit, dataRow, isOfParts } from "#wire/index.ts";
 
 const VALUES = [3, -1, 4, 1.5, 9, 2.6, 5];
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { keepSecret } from "../../src/support/secrets.ts";
-import { webhookRefusalOf } from "../../src/wire/client/answers.ts";
-import { WARNING_HEADER, WEBHOOK_WARNING } from "../../src/wire/webhook.ts";
+import { keepSecret } from "#core/secrets.ts";
+import { webhookRefusalOf } from "#wire/client/answers.ts";
+import { WARNING_HEADER, WEBHOOK_WARNING } from "#wire/webhook.ts";
 
 test("the refusal of a webhook is masked before it is cut, so that no part of a secret is left", () => {
   keepSecret("a-secret-of-the-webhook");

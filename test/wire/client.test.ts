@@ -3,10 +3,10 @@ import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../src/support/clock.ts";
-import { ConfigError, RejectedError, TransientError } from "../../src/support/errors.ts";
-import { answerWords, retryAfterMs } from "../../src/wire/client/answers.ts";
-import { ServiceClient } from "../../src/wire/client/index.ts";
+import { systemClock } from "#core/clock.ts";
+import { ConfigError, RejectedError, TransientError } from "#core/errors.ts";
+import { answerWords, retryAfterMs } from "#wire/client/answers.ts";
+import { ServiceClient } from "#wire/client/index.ts";
 import { json, ScriptedService } from "../delivery/scripted-service.ts";
 import { testCertificate, testKey } from "../drops/certificate.ts";
 

@@ -1,6 +1,6 @@
 /** Where a text stops being JSON: always where `JSON.parse` refuses it, too. */
 import { expect, test } from "vitest";
-import { jsonFault, jsonFaultWords } from "../../src/wire/json-fault.ts";
+import { jsonFault, jsonFaultWords } from "#wire/json-fault.ts";
 
 test.each([
   ["", "line 1, column 1: it ends too early"],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PushBodyFault, type PushElement, readPushBody, readPushParts } from "../../src/wire/index.ts";
+import { PushBodyFault, type PushElement, readPushBody, readPushParts } from "#wire/index.ts";
 
 /** The result of reading a body: its elements, with the parts of one joined again; or the kind of its fault. */
 function whole(bytes: Uint8Array): unknown {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { countReadings, readPushBody, scanReadings } from "../../src/wire/index.ts";
+import { countReadings, readPushBody, scanReadings } from "#wire/index.ts";
 
 function scanned(text: string | Uint8Array): number | null {
   const scan = scanReadings(typeof text === "string" ? Buffer.from(text) : text);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ConfigError, TransientError } from "../../src/support/errors.ts";
-import { HttpClient } from "../../src/wire/client/http.ts";
-import { TokenSource } from "../../src/wire/client/token.ts";
+import { ConfigError, TransientError } from "#core/errors.ts";
+import { HttpClient } from "#wire/client/http.ts";
+import { TokenSource } from "#wire/client/token.ts";
 import { json, ScriptedService } from "../delivery/scripted-service.ts";
 import { ManualClock } from "./manual-clock.ts";
 

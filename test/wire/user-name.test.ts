@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readAs, userNameFault } from "../../src/wire/user.ts";
+import { readAs, userNameFault } from "#wire/user.ts";
 
 test.each([
   ...["ada", "Ada Lovelace", "ada@example.org", "DOMAIN\\ada", "o'neill-2", "Zoë", "Zoe\u0308", "Łukasz", "straße"],

@@ -4,7 +4,7 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, it } from "vitest";
-import { digestMapper } from "../../src/mapping/mapper-files.ts";
+import { digestMapper } from "#mapping/mapper-files.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 import { startLoneHost } from "./lone-host.ts";
 import { GOOD, writeMapper } from "./pool-rig.ts";

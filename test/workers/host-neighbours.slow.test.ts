@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { MapResult } from "../../src/mapping/contract.ts";
-import type { WorkersOptions } from "../../src/mapping/options.ts";
-import { onlyOne } from "../../src/support/settled.ts";
+import { onlyOne } from "#core/settled.ts";
+import type { MapResult } from "#mapping/contract.ts";
+import type { WorkersOptions } from "#mapping/options.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 import { GOOD, poolOf } from "./pool-rig.ts";
 

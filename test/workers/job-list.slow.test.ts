@@ -4,11 +4,11 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { MapJob, MappedFile, MapResult } from "../../src/mapping/contract.ts";
-import { aboutLines, aboutOf } from "../../src/segment/layout.ts";
-import { isWhole, rowsOf } from "../../src/spool/row-index.ts";
-import { linesOf, segmentFiles } from "../../src/spool/segment-files.ts";
-import { onlyOne, resultOf, type Settled, settleEach } from "../../src/support/settled.ts";
+import { onlyOne, resultOf, type Settled, settleEach } from "#core/settled.ts";
+import { isWhole, rowsOf } from "#gateway/spool/row-index.ts";
+import { linesOf, segmentFiles } from "#gateway/spool/segment-files.ts";
+import type { MapJob, MappedFile, MapResult } from "#mapping/contract.ts";
+import { aboutLines, aboutOf } from "#mapping/segment/layout.ts";
 import { poolOf, writeMapper } from "./pool-rig.ts";
 
 /** Says which file it reads, and does to a row what the row says. */

@@ -2,8 +2,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { MapJob, MapResult } from "../../src/mapping/contract.ts";
-import { resultOf } from "../../src/support/settled.ts";
+import { resultOf } from "#core/settled.ts";
+import type { MapJob, MapResult } from "#mapping/contract.ts";
 import { GOOD, poolOf } from "./pool-rig.ts";
 
 const LATE = `emit({ target: { variableId: 2 }, date: "2026-03-01T00:00:00Z", value: 2 })`;

@@ -1,7 +1,7 @@
 /** Lists wait for the process that works for others of their mapper, for a while. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { FairQueue } from "../../src/support/turns.ts";
-import { ListTurns, type Load } from "../../src/workers/list-turns.ts";
+import { FairQueue } from "#core/turns.ts";
+import { ListTurns, type Load } from "#mapping/workers/list-turns.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

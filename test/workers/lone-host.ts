@@ -2,10 +2,10 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { Channel, sendSecret } from "../../src/workers/channel.ts";
-import type { FromHost, HostStart, ToHost } from "../../src/workers/messages.ts";
+import { Channel, sendSecret } from "#mapping/workers/channel.ts";
+import type { FromHost, HostStart, ToHost } from "#mapping/workers/messages.ts";
 
-const MODULE = join(import.meta.dirname, "../../src/workers/host-main.ts");
+const MODULE = join(import.meta.dirname, "../../src/mapping/workers/host-main.ts");
 
 export interface LoneHost {
   readonly child: ChildProcess;

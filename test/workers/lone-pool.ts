@@ -5,11 +5,11 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import { workersOptions } from "../../src/mapping/options.ts";
-import { silentLog } from "../../src/support/log.ts";
-import { onlyOne } from "../../src/support/settled.ts";
-import { createMappingPool } from "../../src/workers/pool.ts";
+import { silentLog } from "#core/log.ts";
+import { onlyOne } from "#core/settled.ts";
+import { digestMapper, locateMapper } from "#mapping/mapper-files.ts";
+import { workersOptions } from "#mapping/options.ts";
+import { createMappingPool } from "#mapping/workers/pool.ts";
 
 const [folder = "", name = ""] = process.argv.slice(2);
 const digest = await digestMapper((await locateMapper([folder], name)) ?? "");

@@ -2,9 +2,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
-import { locateMapper, readMapper } from "../../src/mapping/mapper-files.ts";
-import { BUNDLED_FOLDER } from "../../src/workers/bundled.ts";
-import { createMapperCopies } from "../../src/workers/mapper-copies.ts";
+import { locateMapper, readMapper } from "#mapping/mapper-files.ts";
+import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
+import { createMapperCopies } from "#mapping/workers/mapper-copies.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 
 const now = () => Date.UTC(2026, 2, 1);

@@ -3,13 +3,13 @@
 import { mkdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { MappingPool } from "../../src/mapping/contract.ts";
-import type { MapperIdentity } from "../../src/model.ts";
-import { silentLog } from "../../src/support/log.ts";
-import { onlyOne } from "../../src/support/settled.ts";
-import { createInspector, type Inspector } from "../../src/workers/inspector.ts";
-import { KeptVersions } from "../../src/workers/mapper-versions.ts";
-import { createMappingPool } from "../../src/workers/pool.ts";
+import { silentLog } from "#core/log.ts";
+import { onlyOne } from "#core/settled.ts";
+import type { MapperIdentity } from "#gateway/model.ts";
+import type { MappingPool } from "#mapping/contract.ts";
+import { createInspector, type Inspector } from "#mapping/workers/inspector.ts";
+import { KeptVersions } from "#mapping/workers/mapper-versions.ts";
+import { createMappingPool } from "#mapping/workers/pool.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 import { OPTIONS } from "./pool-rig.ts";
 

@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { digestMapper } from "../../src/mapping/mapper-files.ts";
-import { silentLog } from "../../src/support/log.ts";
-import { HostPool } from "../../src/workers/host-pool.ts";
-import { MappingHost } from "../../src/workers/mapping-host.ts";
+import { silentLog } from "#core/log.ts";
+import { digestMapper } from "#mapping/mapper-files.ts";
+import { HostPool } from "#mapping/workers/host-pool.ts";
+import { MappingHost } from "#mapping/workers/mapping-host.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 import { writeMapper } from "./pool-rig.ts";
 

@@ -3,10 +3,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { mappersOptions, workersOptions } from "../../src/mapping/options.ts";
-import { systemClock } from "../../src/support/clock.ts";
-import { silentLog } from "../../src/support/log.ts";
-import { openMapping } from "../../src/workers/open.ts";
+import { systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import { mappersOptions, workersOptions } from "#mapping/options.ts";
+import { openMapping } from "#mapping/workers/open.ts";
 
 /** Processes of this one that wait for files of mappers that come with Headgate. */
 async function waitingProcesses(): Promise<number> {

@@ -4,12 +4,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterEach } from "vitest";
-import type { MapJob, MappingPool } from "../../src/mapping/contract.ts";
-import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import { type WorkersOptions, workersOptions } from "../../src/mapping/options.ts";
-import { createLog } from "../../src/support/log.ts";
-import { onlyOne } from "../../src/support/settled.ts";
-import { createMappingPool } from "../../src/workers/pool.ts";
+import { createLog } from "#core/log.ts";
+import { onlyOne } from "#core/settled.ts";
+import type { MapJob, MappingPool } from "#mapping/contract.ts";
+import { digestMapper, locateMapper } from "#mapping/mapper-files.ts";
+import { type WorkersOptions, workersOptions } from "#mapping/options.ts";
+import { createMappingPool } from "#mapping/workers/pool.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 
 const pools: MappingPool[] = [];

@@ -2,10 +2,10 @@ import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { constants, getPriority } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { silentLog } from "../../src/support/log.ts";
-import { onlyOne } from "../../src/support/settled.ts";
-import { createCatalogue } from "../../src/workers/catalogue.ts";
-import { createMappingPool } from "../../src/workers/pool.ts";
+import { silentLog } from "#core/log.ts";
+import { onlyOne } from "#core/settled.ts";
+import { createCatalogue } from "#mapping/workers/catalogue.ts";
+import { createMappingPool } from "#mapping/workers/pool.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 import { GOOD, OPTIONS, poolOf, writeMapper } from "./pool-rig.ts";
 

@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import type { MapJob, MappingPool } from "../../src/mapping/contract.ts";
-import { digestMapper, locateMapper } from "../../src/mapping/mapper-files.ts";
-import { createLog } from "../../src/support/log.ts";
-import { onlyOne } from "../../src/support/settled.ts";
-import { createMappingPool } from "../../src/workers/pool.ts";
+import { createLog } from "#core/log.ts";
+import { onlyOne } from "#core/settled.ts";
+import type { MapJob, MappingPool } from "#mapping/contract.ts";
+import { digestMapper, locateMapper } from "#mapping/mapper-files.ts";
+import { createMappingPool } from "#mapping/workers/pool.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 import { OPTIONS } from "./pool-rig.ts";
 

@@ -1,19 +1,20 @@
 /** The actions of persons: previews, and commands with an answer for each subject. */
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
-import type { ActionOptions, actionEndpoints, Subject } from "../../operations/api/actions.ts";
-import type { Action } from "../../operations/api/attention.ts";
-import type { BodyOf, HandlersOf, Person, Shown } from "../../operations/api/endpoint.ts";
-import { createdWords } from "../../provisioning/provisioner.ts";
-import { mustFindRun } from "../../runs/commands/command.ts";
-import type { CommandResults, OperatorCommand } from "../../runs/commands.ts";
-import type { BindingParts } from "../../runs/replay-mapper.ts";
-import type { Scheduler } from "../../runs/scheduler.ts";
-import type { Spool } from "../../spool/spool.ts";
-import { type Clock, timeWords } from "../../support/clock.ts";
-import { HeadgateError, InvariantError, RejectedError } from "../../support/errors.ts";
-import { FairQueue } from "../../support/turns.ts";
+
+import { type Clock, timeWords } from "#core/clock.ts";
+import { HeadgateError, InvariantError, RejectedError } from "#core/errors.ts";
+import { FairQueue } from "#core/turns.ts";
 import type { Closer } from "../closers.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { ActionOptions, actionEndpoints, Subject } from "../operations/api/actions.ts";
+import type { Action } from "../operations/api/attention.ts";
+import type { BodyOf, HandlersOf, Person, Shown } from "../operations/api/endpoint.ts";
+import { createdWords } from "../provisioning/provisioner.ts";
+import { mustFindRun } from "../runs/commands/command.ts";
+import type { CommandResults, OperatorCommand } from "../runs/commands.ts";
+import type { BindingParts } from "../runs/replay-mapper.ts";
+import type { Scheduler } from "../runs/scheduler.ts";
+import type { Spool } from "../spool/spool.ts";
 import { NewestRequests } from "./costly-requests.ts";
 import { type Previewed, Previews } from "./preview.ts";
 import { assertHeld, RunProvisioner } from "./provision-runs.ts";

@@ -1,13 +1,14 @@
 /** The inbox of the console: what needs attention, grouped by its cause. */
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import type { ListedFile } from "../../ledger/ledger.ts";
-import type { LedgerEvent } from "../../model.ts";
-import type { AttentionItem, attentionEndpoints } from "../../operations/api/attention.ts";
-import type { HandlersOf } from "../../operations/api/endpoint.ts";
-import type { AttentionKind } from "../../operations/attention-kinds.ts";
-import { unknownSubject } from "../../operations/problems.ts";
-import { allActionsOf, currentPlace } from "../../operations/run-actions.ts";
-import { isoInstant } from "../../support/clock.ts";
+
+import { isoInstant } from "#core/clock.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { ListedFile } from "../ledger/ledger.ts";
+import type { LedgerEvent } from "../model.ts";
+import type { AttentionItem, attentionEndpoints } from "../operations/api/attention.ts";
+import type { HandlersOf } from "../operations/api/endpoint.ts";
+import type { AttentionKind } from "../operations/attention-kinds.ts";
+import { unknownSubject } from "../operations/problems.ts";
+import { allActionsOf, currentPlace } from "../operations/run-actions.ts";
 import { type InboxParts, keyOf, type Member, shareInbox } from "./inbox.ts";
 
 const EXAMPLES = 3;

@@ -1,10 +1,11 @@
 /** The calendar of expected files: when each was due, and when it came. */
-import type { Ledger, TriggerFile } from "../../ledger/ledger.ts";
-import type { IsoInstant } from "../../model.ts";
-import { CALENDAR_DAYS_MAX, type Calendar } from "../../operations/api/overview.ts";
-import { type Clock, isoInstant } from "../../support/clock.ts";
-import { ConfigError } from "../../support/errors.ts";
-import { dueTimesBetween, type Expectation } from "../../triggers/expectation.ts";
+
+import { type Clock, isoInstant } from "#core/clock.ts";
+import { ConfigError } from "#core/errors.ts";
+import type { Ledger, TriggerFile } from "../ledger/ledger.ts";
+import type { IsoInstant } from "../model.ts";
+import { CALENDAR_DAYS_MAX, type Calendar } from "../operations/api/overview.ts";
+import { dueTimesBetween, type Expectation } from "../triggers/expectation.ts";
 
 interface ExpectingTrigger {
   readonly name: string;

@@ -1,7 +1,7 @@
 /** Handlers of the endpoints about the configuration. */
-import { settingsOf } from "../../config/effective.ts";
-import type { configurationEndpoints } from "../../operations/api/configuration.ts";
-import type { HandlersOf } from "../../operations/api/endpoint.ts";
+import { settingsOf } from "../effective-config.ts";
+import type { configurationEndpoints } from "../operations/api/configuration.ts";
+import type { HandlersOf } from "../operations/api/endpoint.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { Validator } from "./validator.ts";
 

@@ -1,5 +1,5 @@
 /** Limits of requests that cost processor time: one at a time for each person, and few for all people. */
-import { RejectedError } from "../../support/errors.ts";
+import { RejectedError } from "#core/errors.ts";
 
 /** Files that mappers map at the same time for the playground and for previews of replays, of all people. */
 export const MAPPED_AT_ONCE = 2;

@@ -1,14 +1,15 @@
 /** Handlers of the endpoints about drops. */
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { whyNoUploads } from "../../drops/put-file.ts";
-import { approveHostKey, type HostKeyState, hostKeyState } from "../../drops/sftp/approval.ts";
-import type { DropState } from "../../model.ts";
-import type { DropFacts, dropEndpoints } from "../../operations/api/drops.ts";
-import type { HandlersOf } from "../../operations/api/endpoint.ts";
-import { unknownSubject } from "../../operations/problems.ts";
-import { isoInstant } from "../../support/clock.ts";
-import { RejectedError } from "../../support/errors.ts";
+
+import { isoInstant } from "#core/clock.ts";
+import { RejectedError } from "#core/errors.ts";
+import type { GatewayConfig } from "../config.ts";
 import { checkDrop } from "../drop-check.ts";
+import { whyNoUploads } from "../drops/put-file.ts";
+import { approveHostKey, type HostKeyState, hostKeyState } from "../drops/sftp/approval.ts";
+import type { DropState } from "../model.ts";
+import type { DropFacts, dropEndpoints } from "../operations/api/drops.ts";
+import type { HandlersOf } from "../operations/api/endpoint.ts";
+import { unknownSubject } from "../operations/problems.ts";
 import type { QueryParts } from "../operator-queries.ts";
 
 type DropParts = Pick<QueryParts, "ledger" | "drops" | "triggers" | "clock" | "log">;

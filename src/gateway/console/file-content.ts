@@ -4,10 +4,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { fetchFile } from "../../drops/drop.ts";
-import type { Arrival } from "../../model.ts";
-import { unknownSubject } from "../../operations/problems.ts";
-import { RejectedError } from "../../support/errors.ts";
+import { RejectedError } from "#core/errors.ts";
+import { fetchFile } from "../drops/drop.ts";
+import type { Arrival } from "../model.ts";
+import { unknownSubject } from "../operations/problems.ts";
 import type { QueryParts } from "../operator-queries.ts";
 
 export type ContentParts = Pick<QueryParts, "ledger" | "spool" | "drops">;

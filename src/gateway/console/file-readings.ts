@@ -1,12 +1,13 @@
 /** The result of a mapper, from the segment that the spool keeps: readings with their rows, and batches. */
-import type { Arrival, Run, TargetFacts } from "../../model.ts";
-import type { AnswerOf, QueryOf } from "../../operations/api/endpoint.ts";
-import type { FileReadings, fileEndpoints } from "../../operations/api/files.ts";
-import { unknownSubject } from "../../operations/problems.ts";
-import { bodiesOf } from "../../segment/payloads.ts";
-import { placedReadings } from "../../spool/placed-readings.ts";
-import { readFacts } from "../../spool/target-index.ts";
-import { targetWords } from "../../wire/target.ts";
+
+import { bodiesOf } from "#mapping/segment/payloads.ts";
+import { targetWords } from "#wire/target.ts";
+import type { Arrival, Run, TargetFacts } from "../model.ts";
+import type { AnswerOf, QueryOf } from "../operations/api/endpoint.ts";
+import type { FileReadings, fileEndpoints } from "../operations/api/files.ts";
+import { unknownSubject } from "../operations/problems.ts";
+import { placedReadings } from "../spool/placed-readings.ts";
+import { readFacts } from "../spool/target-index.ts";
 import type { ContentParts } from "./file-content.ts";
 
 type Endpoints = typeof fileEndpoints;

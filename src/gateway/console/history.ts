@@ -3,9 +3,9 @@
  * would occupy the event loop, and each hour is kept: the older it is, the more seldom its runs still change.
  */
 import { setImmediate } from "node:timers/promises";
-import type { Ledger, RunTotals } from "../../ledger/ledger.ts";
-import type { History, Period } from "../../operations/api/overview.ts";
-import { type Clock, isoInstant } from "../../support/clock.ts";
+import { type Clock, isoInstant } from "#core/clock.ts";
+import type { Ledger, RunTotals } from "../ledger/ledger.ts";
+import type { History, Period } from "../operations/api/overview.ts";
 
 const HOUR_MS = 3_600_000;
 const PERIODS: Readonly<Record<Period, { readonly hours: number; readonly steps: number }>> = {

@@ -1,19 +1,20 @@
 /** The endpoints of the operations API that several stages answer, group by group. */
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { actionEndpoints } from "../../operations/api/actions.ts";
-import { attentionEndpoints } from "../../operations/api/attention.ts";
-import { configurationEndpoints } from "../../operations/api/configuration.ts";
-import { dropEndpoints } from "../../operations/api/drops.ts";
-import type { EndpointGroup, HandlersOf } from "../../operations/api/endpoint.ts";
-import { fileEndpoints } from "../../operations/api/files.ts";
-import { migrationEndpoints } from "../../operations/api/migrations.ts";
-import { overviewEndpoints } from "../../operations/api/overview.ts";
-import { playgroundEndpoints } from "../../operations/api/playground.ts";
-import { readingEndpoints } from "../../operations/api/readings.ts";
-import { triggerEndpoints } from "../../operations/api/triggers.ts";
-import { type ServedEndpoint, served } from "../../operations/endpoint-routes.ts";
-import type { HealthPart } from "../../operations/state-of-work.ts";
-import { FairQueue } from "../../support/turns.ts";
+
+import { FairQueue } from "#core/turns.ts";
+import type { GatewayConfig } from "../config.ts";
+import { actionEndpoints } from "../operations/api/actions.ts";
+import { attentionEndpoints } from "../operations/api/attention.ts";
+import { configurationEndpoints } from "../operations/api/configuration.ts";
+import { dropEndpoints } from "../operations/api/drops.ts";
+import type { EndpointGroup, HandlersOf } from "../operations/api/endpoint.ts";
+import { fileEndpoints } from "../operations/api/files.ts";
+import { migrationEndpoints } from "../operations/api/migrations.ts";
+import { overviewEndpoints } from "../operations/api/overview.ts";
+import { playgroundEndpoints } from "../operations/api/playground.ts";
+import { readingEndpoints } from "../operations/api/readings.ts";
+import { triggerEndpoints } from "../operations/api/triggers.ts";
+import { type ServedEndpoint, served } from "../operations/endpoint-routes.ts";
+import type { HealthPart } from "../operations/state-of-work.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { type ActionParts, actionHandlers } from "./actions.ts";
 import { attentionHandlers } from "./attention.ts";

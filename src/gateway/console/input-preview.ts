@@ -1,12 +1,13 @@
 /** A part of a file as a person reads it: lines of text, whatever their encoding, or rows of a sheet. */
-import type { RejectedRow, Run } from "../../model.ts";
-import type { InputPage } from "../../operations/api/files.ts";
-import { encodings } from "../../readers/encodings.ts";
-import { knownFormat } from "../../readers/magic.ts";
-import { isUnreadable } from "../../readers/row-error.ts";
-import { placeOf } from "../../readers/row-place.ts";
-import { sheetNames, xlsxCells } from "../../readers/xlsx.ts";
-import { ConfigError } from "../../support/errors.ts";
+
+import { ConfigError } from "#core/errors.ts";
+import { encodings } from "#mapping/readers/encodings.ts";
+import { knownFormat } from "#mapping/readers/magic.ts";
+import { isUnreadable } from "#mapping/readers/row-error.ts";
+import { placeOf } from "#mapping/readers/row-place.ts";
+import { sheetNames, xlsxCells } from "#mapping/readers/xlsx.ts";
+import type { RejectedRow, Run } from "../model.ts";
+import type { InputPage } from "../operations/api/files.ts";
 import type { FileContent } from "./file-content.ts";
 
 const HEAD_BYTES = 64 * 1024;

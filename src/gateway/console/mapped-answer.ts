@@ -1,11 +1,11 @@
 /** The answer of the playground, from the result of a dry run and its segment. */
-import { byAttention, conflictWords, findingWords, type MapResult } from "../../mapping/contract.ts";
-import type { MapperIdentity, Place, Reason } from "../../model.ts";
-import { type Mapped, PAYLOAD_MAX, READINGS_MAX, REFUSED_MAX, TARGETS_MAX } from "../../operations/api/playground.ts";
-import { placedReadings } from "../../spool/placed-readings.ts";
-import { segmentFiles } from "../../spool/segment-files.ts";
-import { targetWords } from "../../wire/target.ts";
-import type { DryRunFiles } from "../../workers/dry-run.ts";
+import { byAttention, conflictWords, findingWords, type MapResult } from "#mapping/contract.ts";
+import type { DryRunFiles } from "#mapping/workers/dry-run.ts";
+import { targetWords } from "#wire/target.ts";
+import type { MapperIdentity, Place, Reason } from "../model.ts";
+import { type Mapped, PAYLOAD_MAX, READINGS_MAX, REFUSED_MAX, TARGETS_MAX } from "../operations/api/playground.ts";
+import { placedReadings } from "../spool/placed-readings.ts";
+import { segmentFiles } from "../spool/segment-files.ts";
 
 type Problem = Mapped["problems"][number];
 

@@ -1,8 +1,9 @@
 /** Finds the targets that a person may mean by the number or the name of a meter alone. */
-import type { TargetKey } from "../../ledger/ledger.ts";
-import { readFacts } from "../../spool/target-index.ts";
-import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
-import { SOURCE_IDENTIFIERS, type TargetTexts, targetWords } from "../../wire/target.ts";
+
+import { type SharedQuery, shareQuery } from "#core/shared-query.ts";
+import { SOURCE_IDENTIFIERS, type TargetTexts, targetWords } from "#wire/target.ts";
+import type { TargetKey } from "../ledger/ledger.ts";
+import { readFacts } from "../spool/target-index.ts";
 import type { ContentParts } from "./file-content.ts";
 
 type Selector = Pick<TargetTexts, "mappingConfig" | "variableTypeId">;

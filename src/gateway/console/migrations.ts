@@ -1,16 +1,17 @@
 /** Handlers of the endpoints about migrations, which the program performs that starts the gateway. */
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import type { DownloadedFile, HandlersOf } from "../../operations/api/endpoint.ts";
+
+import { RejectedError } from "#core/errors.ts";
+import { shareQuery } from "#core/shared-query.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { DownloadedFile, HandlersOf } from "../operations/api/endpoint.ts";
 import type {
   MigrationFacts,
   migrationEndpoints,
   PlanRequest,
   StartRequest,
   UndoPreview,
-} from "../../operations/api/migrations.ts";
-import { unknownSubject } from "../../operations/problems.ts";
-import { RejectedError } from "../../support/errors.ts";
-import { shareQuery } from "../../support/shared-query.ts";
+} from "../operations/api/migrations.ts";
+import { unknownSubject } from "../operations/problems.ts";
 
 /** Reads and controls the migrations of the spool with this path. Errors are those of the commands. */
 export interface MigrationControl {

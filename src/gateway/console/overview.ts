@@ -1,15 +1,16 @@
 /** The overview: the flow with its backlogs and rates, and the handlers of history and calendar. */
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import type { Backlog } from "../../ledger/ledger.ts";
-import { nodeName } from "../../ledger/options.ts";
-import type { DropState, RunState } from "../../model.ts";
-import type { HandlersOf } from "../../operations/api/endpoint.ts";
-import type { Overview, overviewEndpoints } from "../../operations/api/overview.ts";
-import { dropWords, type HealthPart, isPaused } from "../../operations/state-of-work.ts";
-import { RUN_STATES, type RunFacts } from "../../states.ts";
-import { isoInstant } from "../../support/clock.ts";
-import { shareQuery } from "../../support/shared-query.ts";
+
+import { isoInstant } from "#core/clock.ts";
+import { shareQuery } from "#core/shared-query.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { Backlog } from "../ledger/ledger.ts";
+import { nodeName } from "../ledger/options.ts";
+import type { DropState, RunState } from "../model.ts";
+import type { HandlersOf } from "../operations/api/endpoint.ts";
+import type { Overview, overviewEndpoints } from "../operations/api/overview.ts";
+import { dropWords, type HealthPart, isPaused } from "../operations/state-of-work.ts";
 import type { QueryParts } from "../operator-queries.ts";
+import { RUN_STATES, type RunFacts } from "../states.ts";
 import { calendarOf } from "./calendar.ts";
 import { RunHistory } from "./history.ts";
 import type { SharedInbox } from "./inbox.ts";

@@ -3,35 +3,35 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { posix } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { z } from "zod";
-import { listCases } from "../../authoring/case-files.ts";
-import { CASE_LIMITS, caseOutcome } from "../../authoring/cases.ts";
-import { addCase } from "../../authoring/new-case.ts";
-import { sketchFile } from "../../authoring/sketch/sketch.ts";
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import type { Ledger, MapperRuns } from "../../ledger/ledger.ts";
-import { type CatalogueEntry, lookupFile, type MapperCatalogue } from "../../mapping/contract.ts";
-import type { HandlersOf } from "../../operations/api/endpoint.ts";
+import { type Clock, isoInstant } from "#core/clock.ts";
+import { ConfigError, RejectedError } from "#core/errors.ts";
+import { runIdTimeMs } from "#core/run-id.ts";
+import { type SharedQuery, shareQuery } from "#core/shared-query.ts";
+import type { FairQueue } from "#core/turns.ts";
+import { listCases } from "#mapping/authoring/case-files.ts";
+import { CASE_LIMITS, caseOutcome } from "#mapping/authoring/cases.ts";
+import { addCase } from "#mapping/authoring/new-case.ts";
+import { sketchFile } from "#mapping/authoring/sketch/sketch.ts";
+import { type CatalogueEntry, lookupFile, type MapperCatalogue } from "#mapping/contract.ts";
+import { isBundled } from "#mapping/workers/bundled.ts";
+import { createCatalogue } from "#mapping/workers/catalogue.ts";
+import { type DryRuns, openDryRuns } from "#mapping/workers/dry-run.ts";
+import { createInspector } from "#mapping/workers/inspector.ts";
+import { ianaZone } from "#wire/zones.ts";
+import type { Closer } from "../closers.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { Ledger, MapperRuns } from "../ledger/ledger.ts";
+import type { HandlersOf } from "../operations/api/endpoint.ts";
 import type {
   CaseRequest,
   Mapped,
   MapperFacts,
   MapRequest,
   playgroundEndpoints,
-} from "../../operations/api/playground.ts";
-import { unknownSubject } from "../../operations/problems.ts";
-import { spoolPlaces } from "../../spool/paths.ts";
-import { type Clock, isoInstant } from "../../support/clock.ts";
-import { ConfigError, RejectedError } from "../../support/errors.ts";
-import { runIdTimeMs } from "../../support/run-id.ts";
-import { type SharedQuery, shareQuery } from "../../support/shared-query.ts";
-import type { FairQueue } from "../../support/turns.ts";
-import { ianaZone } from "../../wire/zones.ts";
-import { isBundled } from "../../workers/bundled.ts";
-import { createCatalogue } from "../../workers/catalogue.ts";
-import { type DryRuns, openDryRuns } from "../../workers/dry-run.ts";
-import { createInspector } from "../../workers/inspector.ts";
-import type { Closer } from "../closers.ts";
+} from "../operations/api/playground.ts";
+import { unknownSubject } from "../operations/problems.ts";
 import { batchLimits } from "../runs.ts";
+import { spoolPlaces } from "../spool/paths.ts";
 import { MAPPED_AT_ONCE, MAPPING_LIMIT_MS, NewestRequests } from "./costly-requests.ts";
 import { type ContentParts, FileContent, mustFindFile } from "./file-content.ts";
 import { previewOf } from "./input-preview.ts";

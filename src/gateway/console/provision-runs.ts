@@ -1,13 +1,14 @@
 /** Creates the structure that held runs need, or shows what would be created, by the templates of their triggers. */
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
-import type { Run, TargetFacts } from "../../model.ts";
-import { openProvisioner, type Provisioned, type Provisioner } from "../../provisioning/provisioner.ts";
-import { wantedByTemplate } from "../../provisioning/template.ts";
-import type { Spool } from "../../spool/spool.ts";
-import { systemClock } from "../../support/clock.ts";
-import { RejectedError } from "../../support/errors.ts";
+
+import { systemClock } from "#core/clock.ts";
+import { RejectedError } from "#core/errors.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Run, TargetFacts } from "../model.ts";
 import { contextOf } from "../provisioners.ts";
+import { openProvisioner, type Provisioned, type Provisioner } from "../provisioning/provisioner.ts";
+import { wantedByTemplate } from "../provisioning/template.ts";
+import type { Spool } from "../spool/spool.ts";
 
 export interface RunProvisioned extends Provisioned {
   readonly run: string;

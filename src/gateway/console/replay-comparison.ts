@@ -1,7 +1,8 @@
 /** Compares the payload of a replay with the readings that were sent before, and with those of later runs. */
-import type { MapperIdentity, MappingFinding, PushElement, Run } from "../../model.ts";
-import type { ReplayOverrides } from "../../runs/replay-mapper.ts";
-import { type PayloadReading, type ReadingSet, readingOf, targetOf } from "../../segment/payloads.ts";
+
+import { type PayloadReading, type ReadingSet, readingOf, targetOf } from "#mapping/segment/payloads.ts";
+import type { MapperIdentity, MappingFinding, PushElement, Run } from "../model.ts";
+import type { ReplayOverrides } from "../runs/replay-mapper.ts";
 
 export interface ReplayWish extends ReplayOverrides {
   readonly rejectedOnly: boolean;

@@ -4,8 +4,8 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rm, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import type { Clock } from "../../support/clock.ts";
-import { PRIVATE_FOLDER } from "../../support/private-files.ts";
+import type { Clock } from "#core/clock.ts";
+import { PRIVATE_FOLDER } from "#core/private-files.ts";
 
 /** The oldest of more is removed. */
 const SAMPLES_MAX = 20;

@@ -1,10 +1,11 @@
 /** Reads the subjects of actions: a run, a file at a drop, a drop or a trigger. */
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
-import type { Pause } from "../../model.ts";
-import type { Subject } from "../../operations/api/actions.ts";
-import { mustFindRun } from "../../runs/commands/command.ts";
-import { ConfigError, RejectedError } from "../../support/errors.ts";
+
+import { ConfigError, RejectedError } from "#core/errors.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Pause } from "../model.ts";
+import type { Subject } from "../operations/api/actions.ts";
+import { mustFindRun } from "../runs/commands/command.ts";
 
 /** The effect of a pause on new files, in words. */
 export const EFFECTS: Readonly<Record<Pause["kind"], string>> = {

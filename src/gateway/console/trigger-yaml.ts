@@ -1,7 +1,7 @@
 /** The text of a trigger for the configuration, as the playground proposes it. */
 import { extname, posix } from "node:path";
 import { stringify } from "yaml";
-import type { MapRequest } from "../../operations/api/playground.ts";
+import type { MapRequest } from "../operations/api/playground.ts";
 
 /** The trigger for files that end like this one; a person narrows its pattern. */
 export function triggerYaml({ mapper, settings, rows, rejectShare }: MapRequest, fileName: string): string {

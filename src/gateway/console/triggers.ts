@@ -1,14 +1,15 @@
 /** Handlers of the endpoints about triggers. */
-import type { GatewayConfig } from "../../config/gateway-config.ts";
-import { isInsideHub } from "../../config/gateway-config.ts";
-import type { HandlersOf } from "../../operations/api/endpoint.ts";
-import type { TriggerFacts, triggerEndpoints } from "../../operations/api/triggers.ts";
-import { unknownSubject } from "../../operations/problems.ts";
-import type { RegistryEntry } from "../../triggers/registry.ts";
-import { createCatalogue } from "../../workers/catalogue.ts";
+
+import { createCatalogue } from "#mapping/workers/catalogue.ts";
+import type { GatewayConfig } from "../config.ts";
+import { isInsideHub } from "../config.ts";
 import { testName } from "../name-test.ts";
+import type { HandlersOf } from "../operations/api/endpoint.ts";
+import type { TriggerFacts, triggerEndpoints } from "../operations/api/triggers.ts";
+import { unknownSubject } from "../operations/problems.ts";
 import type { QueryParts } from "../operator-queries.ts";
 import { triggerFault } from "../trigger-report.ts";
+import type { RegistryEntry } from "../triggers/registry.ts";
 
 type TriggerParts = Pick<QueryParts, "ledger" | "triggers" | "pauses" | "closers">;
 

@@ -1,8 +1,8 @@
 /** A thread that parses and checks the text of a configuration, which takes seconds of a processor for a large one. */
-import { faultsIn } from "../../config/document.ts";
-import { gatewayConfig } from "../../config/gateway-config.ts";
-import type { Validation } from "../../operations/api/configuration.ts";
-import { lintTriggers } from "../../triggers/lint.ts";
+import { faultsIn } from "#core/config/document.ts";
+import { gatewayConfig } from "../config.ts";
+import type { Validation } from "../operations/api/configuration.ts";
+import { lintTriggers } from "../triggers/lint.ts";
 
 type Finding = Validation["findings"][number];
 

@@ -3,10 +3,10 @@ import { getCompileCacheDir } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
-import type { Validation } from "../../operations/api/configuration.ts";
-import { RejectedError, wordsOf } from "../../support/errors.ts";
-import { besideModule } from "../../support/threads/beside.ts";
-import { FairQueue } from "../../support/turns.ts";
+import { RejectedError, wordsOf } from "#core/errors.ts";
+import { besideModule } from "#core/threads/beside.ts";
+import { FairQueue } from "#core/turns.ts";
+import type { Validation } from "../operations/api/configuration.ts";
 import { NewestRequests } from "./costly-requests.ts";
 
 /** Milliseconds of one text, with the start of the thread. */

@@ -1,5 +1,5 @@
 /** Writes what evaluation has found: in memory alone where the state stays, otherwise with all that follows from it. */
-import { faultPoint } from "../../support/faults.ts";
+import { faultPoint } from "#core/faults.ts";
 import type { AlarmStep, NewChange } from "../store/alarms/evaluation.ts";
 import type { HubStore } from "../store/store.ts";
 import type { Memory } from "./conditions.ts";

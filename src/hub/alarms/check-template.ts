@@ -1,5 +1,5 @@
 /** Whether a template can work in its account: what it names is there, and its receivers may be reached. */
-import { type AlarmTemplateBody, ianaZone } from "../../wire/index.ts";
+import { type AlarmTemplateBody, ianaZone } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { reachOf } from "../deliveries/receivers.ts";

@@ -1,5 +1,5 @@
 /** Whether a point makes an alarm present: pure functions of the condition, of what came before, and of the point. */
-import type { AlarmCondition } from "../../wire/index.ts";
+import type { AlarmCondition } from "#wire/index.ts";
 
 export interface AlarmPoint {
   readonly atMs: number;

@@ -4,9 +4,9 @@
  * what is due is taken by turns of the accounts.
  */
 import { createHash } from "node:crypto";
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
-import { accountWebhookKey } from "../../wire/index.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import { accountWebhookKey } from "#wire/index.ts";
 import { growingWait } from "../deliveries/growing-wait.ts";
 import { createSender, type Sender } from "../deliveries/sender.ts";
 import { createShares, type Shares } from "../deliveries/shares.ts";

@@ -3,9 +3,9 @@
  * not matter why an alarm is evaluated, or how often: reports of ingestion only make it sooner. Accounts take turns,
  * slice by slice.
  */
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
-import { breath } from "../../support/turns.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import { breath } from "#core/turns.ts";
 import type { TouchedPoints } from "../push/touched.ts";
 import type { HubStore } from "../store/store.ts";
 import { type Found, record } from "./changes.ts";

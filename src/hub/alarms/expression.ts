@@ -1,5 +1,5 @@
 /** Expressions of alarms: the language of calculated variables, over the points of the watched variable (`value`). */
-import { type AlarmCondition, ianaZone } from "../../wire/index.ts";
+import { type AlarmCondition, ianaZone } from "#wire/index.ts";
 import { readExpression } from "../calculated/engines/expressions/check.ts";
 import { Evaluation, FormulaFault } from "../calculated/engines/expressions/evaluation.ts";
 import type { Series } from "../calculated/engines/expressions/series.ts";

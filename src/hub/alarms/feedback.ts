@@ -2,7 +2,7 @@
  * Feedback: an alarm that pushes its state into a variable from which the watched one follows, directly, through other
  * alarms, or through calculated variables. It would overwrite readings, and never end.
  */
-import type { AlarmTemplateBody } from "../../wire/index.ts";
+import type { AlarmTemplateBody } from "#wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import type { MappedVariable } from "../store/alarms/pauses.ts";
 import type { StoredTemplate } from "../store/alarms/records.ts";

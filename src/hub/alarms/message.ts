@@ -1,5 +1,5 @@
 /** Mails about alarms: of one change (what, where, value, limit, since when), and of many. */
-import type { AlarmChange } from "../../wire/index.ts";
+import type { AlarmChange } from "#wire/index.ts";
 import { message, text, value } from "../mail/messages.ts";
 import type { AlarmDigest } from "../store/alarms/digests.ts";
 import type { StoredPause } from "../store/alarms/pauses.ts";

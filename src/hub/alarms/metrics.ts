@@ -1,6 +1,6 @@
 /** Metrics of alarms. */
 import { Gauge, type Registry } from "prom-client";
-import { ALARM_SEVERITIES } from "../../wire/index.ts";
+import { ALARM_SEVERITIES } from "#wire/index.ts";
 import type { AlarmStore } from "../store/alarms/alarms.ts";
 
 const SHOWN_STATES = ["Present", "Acknowledged"] as const;

@@ -2,7 +2,7 @@
  * Changes by time: no data, the end of a gap's notice, late files, and the ends of calculations, which are asked
  * for.
  */
-import type { AlarmState } from "../../wire/index.ts";
+import type { AlarmState } from "#wire/index.ts";
 import type { EndedCalculation } from "../store/alarms/evaluation.ts";
 import type { HubStore } from "../store/store.ts";
 import type { Memory } from "./conditions.ts";

@@ -1,5 +1,5 @@
 /** Notices of a change of an alarm: an event always, and what its template asks for. */
-import { ALARM_STATES, type Alarm, type AlarmChange, type AlarmTemplateBody, ianaZone } from "../../wire/index.ts";
+import { ALARM_STATES, type Alarm, type AlarmChange, type AlarmTemplateBody, ianaZone } from "#wire/index.ts";
 import type { NewDispatch } from "../store/alarms/dispatches.ts";
 import type { Notices, NoticesOf } from "../store/alarms/evaluation.ts";
 import type { StoredPause } from "../store/alarms/pauses.ts";

@@ -1,6 +1,6 @@
 /** Alarms that rest until a person acts: those with feedback, and those that changed again and again at one date. */
-import type { Logger } from "../../support/log.ts";
-import { breath } from "../../support/turns.ts";
+import type { Logger } from "#core/log.ts";
+import { breath } from "#core/turns.ts";
 import type { StoredPause } from "../store/alarms/pauses.ts";
 import type { HubStore } from "../store/store.ts";
 import { isoOfMs } from "../time.ts";

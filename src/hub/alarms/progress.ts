@@ -1,5 +1,5 @@
 /** The points of one variable through one alarm, in order of date: its changes, and what it remembers then. */
-import type { AlarmCondition, AlarmSchedule, AlarmState } from "../../wire/index.ts";
+import type { AlarmCondition, AlarmSchedule, AlarmState } from "#wire/index.ts";
 import { type AlarmPoint, type Expression, judgePoint, type Memory, type Verdict } from "./conditions.ts";
 import { counts } from "./schedule.ts";
 

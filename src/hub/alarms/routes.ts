@@ -1,7 +1,7 @@
 /** Alarms: their lists, history, comments, and the acknowledgement of a person (`docs/alarms.md`). */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import {
   acknowledgeBody,
   alarm,
@@ -11,7 +11,7 @@ import {
   alarmDetails,
   alarmHistoryQuery,
   alarmsQuery,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { boundMs } from "../data/query.ts";
 import { callerOf } from "../http/access.ts";

@@ -1,5 +1,5 @@
 /** The parts of a template that evaluation needs. */
-import { type AlarmCondition, type AlarmTemplateBody, ianaZone } from "../../wire/index.ts";
+import { type AlarmCondition, type AlarmTemplateBody, ianaZone } from "#wire/index.ts";
 import { isLevel } from "./conditions.ts";
 import type { Rule } from "./progress.ts";
 

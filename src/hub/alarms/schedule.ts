@@ -2,7 +2,7 @@
  * When an alarm counts: days and hours by the clock of a zone. A time that a change of the clocks skips is the moment
  * of the change; of a repeated one the first pass counts.
  */
-import type { AlarmSchedule } from "../../wire/index.ts";
+import type { AlarmSchedule } from "#wire/index.ts";
 
 const WEEK = 7;
 const DAYS = [1, 2, 3, 4, 5, 6, 7];

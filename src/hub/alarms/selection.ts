@@ -1,5 +1,5 @@
 /** The variables that a template selects, at a moment. */
-import type { AlarmSelection } from "../../wire/index.ts";
+import type { AlarmSelection } from "#wire/index.ts";
 import { formsFor } from "../filter/forms.ts";
 import { parseFilter } from "../filter/parse.ts";
 import { invalidField } from "../http/problems.ts";

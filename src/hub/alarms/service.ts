@@ -1,6 +1,6 @@
 /** Keeps alarms evaluated: when ingestion wrote points of theirs, when a moment comes, and now and then all of them. */
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
 import { limitOf } from "../account-limits.ts";
 import type { Deliveries } from "../deliveries/start.ts";
 import type { HubMail } from "../mail/mail.ts";

@@ -9,7 +9,7 @@ import {
   alarmTemplatesQuery,
   alarmTest,
   alarmTestBody,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";

@@ -1,7 +1,7 @@
 /** A template over a past period, without any effect: `POST /alarms/template/test`. */
 import type { z } from "zod";
-import { breath } from "../../support/turns.ts";
-import { type AlarmTest, type alarmTestBody, ianaZone } from "../../wire/index.ts";
+import { breath } from "#core/turns.ts";
+import { type AlarmTest, type alarmTestBody, ianaZone } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { boundMs } from "../data/query.ts";
 import { invalidField } from "../http/problems.ts";

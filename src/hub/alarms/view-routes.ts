@@ -8,7 +8,7 @@ import {
   alarmViewBody,
   alarmViewQuery,
   alarmViewsQuery,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";

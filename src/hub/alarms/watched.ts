@@ -1,8 +1,8 @@
 /** The alarms of all accounts in memory, and how they follow templates and structure. */
-import { wordsOf } from "../../support/errors.ts";
-import type { Logger } from "../../support/log.ts";
-import { breath } from "../../support/turns.ts";
-import { ianaZone } from "../../wire/index.ts";
+import { wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { breath } from "#core/turns.ts";
+import { ianaZone } from "#wire/index.ts";
 import type { NewAlarm } from "../store/alarms/evaluation.ts";
 import type { StoredAlarm, StoredTemplate } from "../store/alarms/records.ts";
 import type { HubStore, VariableFacts } from "../store/store.ts";

@@ -1,6 +1,6 @@
 /** Section `calculated:` of `hub.yaml`: the engines that run R scripts of calculated variables. */
 import { z } from "zod";
-import { duration, size } from "../../support/quantities.ts";
+import { duration, size } from "#core/quantities.ts";
 import type { CalculationEngine } from "./engines/engine.ts";
 
 /** Engines that run R scripts. */

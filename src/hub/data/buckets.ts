@@ -1,7 +1,7 @@
 /**
  * Aggregates over calendar periods in a zone: days of 23 and 25 hours, months and years by the calendar of the zone.
  */
-import { AGGREGATE_FACTS, type Aggregated, type DataRow, type Granularity } from "../../wire/index.ts";
+import { AGGREGATE_FACTS, type Aggregated, type DataRow, type Granularity } from "#wire/index.ts";
 import { offsetMsAt } from "../time.ts";
 
 export interface Bucket {

@@ -1,5 +1,5 @@
 /** The columns of an exported table, and their words. */
-import { AGGREGATE_FACTS, type Aggregated, aggregateUnit, UNITS } from "../../wire/index.ts";
+import { AGGREGATE_FACTS, type Aggregated, aggregateUnit, UNITS } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import type { VariableFacts } from "../store/store.ts";
 import { conversionOf } from "./conversion.ts";

@@ -2,7 +2,7 @@
  * `TargetUnits`: values in the first unit of the list that belongs to the variable's family (specification, *Data
  * endpoints* and *Unit*). Without such a unit values stay unconverted, as specified; a header of Headgate says so.
  */
-import { convertUnit, UNITS, type Unit } from "../../wire/index.ts";
+import { convertUnit, UNITS, type Unit } from "#wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import type { VariableFacts } from "../store/store.ts";
 

@@ -1,8 +1,8 @@
 /** GET {base_url}/data/export: values as a file, streamed (an extension). */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { invalidRequest } from "../../wire/http-problem.ts";
-import { exportQuery } from "../../wire/index.ts";
+import { invalidRequest } from "#wire/http-problem.ts";
+import { exportQuery } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";

@@ -9,7 +9,7 @@ import {
   TARGET_FIELDS,
   type TargetField,
   targetWords,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";

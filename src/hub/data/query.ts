@@ -1,5 +1,5 @@
 /** Parameters of /data (specification, *Data endpoints*): checked, combined, and prepared for the store. */
-import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
+import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
 import {
   type Aggregated,
   type DataDisplayLevel,
@@ -8,7 +8,7 @@ import {
   type Granularity,
   ianaZone,
   type Unit,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import type { Page, PointRange, PointView, VariableFacts, VariablesFilter } from "../store/store.ts";
 import { both, pageOf } from "../structure/pages.ts";

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { caseless, listOf, queryBoolean, queryInteger } from "../../wire/caseless.ts";
+import { caseless, listOf, queryBoolean, queryInteger } from "#wire/caseless.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parametersOf } from "../http/parameters.ts";

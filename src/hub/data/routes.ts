@@ -1,7 +1,7 @@
 /** GET and POST {base_url}/data (specification, *Data endpoints*). */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { dataQuery, dataRows } from "../../wire/index.ts";
+import { dataQuery, dataRows } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parametersOf } from "../http/parameters.ts";

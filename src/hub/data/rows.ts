@@ -2,7 +2,7 @@
  * Rows of /data, variable by variable in order of id, streamed: memory holds one chunk. Paging counts within each
  * variable (rule 5).
  */
-import { type DataDisplayLevel, type DataRow, type Granularity, isOfParts } from "../../wire/index.ts";
+import { type DataDisplayLevel, type DataRow, type Granularity, isOfParts } from "#wire/index.ts";
 import type { Rollup } from "../store/rollups/rollups.ts";
 import type { PointRange, PointRow, PointStore, VariableFacts } from "../store/store.ts";
 import { isoOfUs, ZoneWriter } from "../time.ts";

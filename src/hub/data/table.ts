@@ -1,5 +1,5 @@
 /** Rows of /data side by side: a row for each date, a column for each variable and aggregate. */
-import { AGGREGATE_FACTS, type Aggregated, type DataRow } from "../../wire/index.ts";
+import { AGGREGATE_FACTS, type Aggregated, type DataRow } from "#wire/index.ts";
 import type { PointStore, VariableFacts } from "../store/store.ts";
 import type { DataRequest } from "./query.ts";
 import { readRows } from "./rows.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { PassThrough, type Writable } from "node:stream";
 import exceljs from "exceljs";
 import type { FastifyReply } from "fastify";
-import type { Logger } from "../../support/log.ts";
+import type { Logger } from "#core/log.ts";
 import { headOf, type NamedColumn } from "./columns.ts";
 import { type TableRow, valueColumn } from "./table.ts";
 

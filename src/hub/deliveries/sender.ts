@@ -1,8 +1,8 @@
 /** Sends bodies to receivers outside of the hub: signed, within the rules of whom the hub may reach. */
 import { request } from "undici";
-import type { Clock } from "../../support/clock.ts";
-import { wordsOf } from "../../support/errors.ts";
-import { SIGNATURE_HEADER, signWebhook } from "../../wire/index.ts";
+import type { Clock } from "#core/clock.ts";
+import { wordsOf } from "#core/errors.ts";
+import { SIGNATURE_HEADER, signWebhook } from "#wire/index.ts";
 import type { HubOptions } from "../options.ts";
 import { createReceivers, type LookUpAll, reachOf } from "./receivers.ts";
 

@@ -1,6 +1,6 @@
 /** Everything that leaves the hub for receivers by HTTP. */
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
 import { type EventDeliveries, startEventDelivery } from "../events/delivery.ts";
 import type { HubOptions } from "../options.ts";
 import { startWebhooks } from "../push/webhooks.ts";

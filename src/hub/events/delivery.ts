@@ -3,9 +3,9 @@
  * growing waits. A receiver that fails for too long has its subscription paused, which loses nothing.
  */
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
-import type { AccountEvent, EventDelivery } from "../../wire/index.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import type { AccountEvent, EventDelivery } from "#wire/index.ts";
 import { growingWait } from "../deliveries/growing-wait.ts";
 import type { LookUpAll } from "../deliveries/receivers.ts";
 import { type Answer, createSender, type Sender } from "../deliveries/sender.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { duration } from "../../support/quantities.ts";
+import { duration } from "#core/quantities.ts";
 
 export const eventOptions = z.strictObject({
   subscriptions: z.int().positive().default(100).describe("Subscriptions of one account at most; 100 by default."),

@@ -1,8 +1,8 @@
 /** The feed of events (an extension of Headgate, `docs/events.md`). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import { EVENT_TYPES, eventsPage, eventsQuery, misfitOf } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { EVENT_TYPES, eventsPage, eventsQuery, misfitOf } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { admitAgain, callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import {
   type EventFilterBody,
   misfitOf,
@@ -13,7 +13,7 @@ import {
   subscriptionBody,
   subscriptionsQuery,
   subscriptionTest,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { reachOf } from "../deliveries/receivers.ts";
 import { callerOf } from "../http/access.ts";

@@ -1,6 +1,6 @@
 /** Readers of feeds that wait for an event: one query for all of them, as long as there are any. */
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
 import type { EventStore } from "../store/events/events.ts";
 
 export interface EventWatch {

@@ -1,9 +1,9 @@
 /** The front of the hub: the explorer for browsers, and the documentation for programs. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { protectPage, sendAsset } from "../../support/pages/assets.ts";
-import { bundleOf } from "../../support/pages/bundle.ts";
-import { html } from "../../web/kit/index.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { protectPage, sendAsset } from "#core/pages/assets.ts";
+import { bundleOf } from "#core/pages/bundle.ts";
+import { html } from "#pages/kit/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import { DOCUMENTATION_PATH } from "../http/access.ts";
 import { described, type RouteFacts } from "../http/route.ts";

@@ -1,8 +1,7 @@
 /** From the body of a request to the fields of a trigger, with what the specification leaves open as defaults. */
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { constantWords } from "../../triggers/match.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import {
   type FileTriggerBody,
   type FileTriggerFields,
@@ -10,7 +9,8 @@ import {
   MASTER_DATA,
   type Mapping,
   type StoredFileTrigger,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
+import { constantWords } from "#wire/trigger-match.ts";
 import { invalidField } from "../http/problems.ts";
 import { requireSettings } from "./mappers.ts";
 

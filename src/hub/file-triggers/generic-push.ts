@@ -5,8 +5,8 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import { genericPushed, genericPushQuery, type StoredFileTrigger } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { genericPushed, genericPushQuery, type StoredFileTrigger } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { type Allowance, allowed, type FileDraft, logRefusals, receive, recorded } from "../files/intake.ts";
 import { requireFileName } from "../files/names.ts";

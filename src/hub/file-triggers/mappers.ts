@@ -1,6 +1,6 @@
 /** The mappers that the hub has for an account, and the settings that they take. */
 import { z } from "zod";
-import { type FileTriggerFields, MASTER_DATA, type Mapping, masterDataSettings } from "../../wire/index.ts";
+import { type FileTriggerFields, MASTER_DATA, type Mapping, masterDataSettings } from "#wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 
 /** Called for each request that needs them; the composition of hub and gateway provides it. */

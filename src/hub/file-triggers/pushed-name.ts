@@ -1,6 +1,6 @@
 /** The name of a file that came by the custom push route: as the sender says, or made from the trigger and the time. */
 import { MIMEType } from "node:util";
-import type { StoredFileTrigger } from "../../wire/index.ts";
+import type { StoredFileTrigger } from "#wire/index.ts";
 import { kindOf } from "../files/kinds.ts";
 
 /** By the content type of the body. */

@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { isZipName } from "../../support/file-names.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { isZipName } from "#core/file-names.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import {
   FILE_TYPES,
   FILTER_TYPES,
@@ -26,7 +26,7 @@ import {
   shownFileTrigger,
   TRIGGER_COMBINATIONS,
   TRIGGER_TYPES,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";

@@ -1,8 +1,8 @@
 /** Which trigger of an account claims a file, and why the others do not. */
 import { basename } from "node:path/posix";
-import { gzipEntryName, isContainerName, isZipName } from "../../support/file-names.ts";
-import { matchToken, matchTrigger } from "../../triggers/match.ts";
-import type { FileTriggerJudgement, FileTriggerTest, IngestionType, StoredFileTrigger } from "../../wire/index.ts";
+import { gzipEntryName, isContainerName, isZipName } from "#core/file-names.ts";
+import type { FileTriggerJudgement, FileTriggerTest, IngestionType, StoredFileTrigger } from "#wire/index.ts";
+import { matchToken, matchTrigger } from "#wire/trigger-match.ts";
 
 export interface OfferedFile {
   /** Folders before it do not count. */

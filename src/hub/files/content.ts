@@ -2,8 +2,8 @@
 import { finished, type Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { ZipFile } from "yazl";
-import { systemCode } from "../../support/errors.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { systemCode } from "#core/errors.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import type { FileRecord } from "../store/store.ts";
 import type { ByteRange } from "./blobs.ts";

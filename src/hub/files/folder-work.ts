@@ -16,8 +16,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../support/private-files.ts";
-import { isDone, type TaskFacts, triedOnce } from "../../support/threads/disk-work.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "#core/private-files.ts";
+import { isDone, type TaskFacts, triedOnce } from "#core/threads/disk-work.ts";
 import type { CopiedContent } from "./blobs.ts";
 
 const FOLDER = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0);

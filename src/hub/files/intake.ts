@@ -4,9 +4,9 @@
  */
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { faultPoint } from "../../support/faults.ts";
-import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { idempotencyKeyOf, REPLAYED_HEADER } from "../../wire/push-request.ts";
+import { faultPoint } from "#core/faults.ts";
+import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
+import { idempotencyKeyOf, REPLAYED_HEADER } from "#wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { admitAgain, callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";

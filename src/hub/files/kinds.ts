@@ -1,6 +1,6 @@
 /** The kind of a file (CloudItemTypeId) and its media type, by its first bytes and then by its name. */
 import { isUtf8 } from "node:buffer";
-import type { FileKind } from "../../wire/index.ts";
+import type { FileKind } from "#wire/index.ts";
 
 export interface Kind {
   readonly cloudItemTypeId: FileKind;

@@ -1,7 +1,7 @@
 /** Bodies of multipart/form-data: their only part, of any name, is the file. */
 import multipart from "@fastify/multipart";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
+import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import type { PutBlob } from "./blobs.ts";
 import { type Allowance, brokenOff, receive } from "./intake.ts";

@@ -1,6 +1,6 @@
 /** Section `files` of the configuration: what the hub takes itself, and its gateway processes. */
 import { z } from "zod";
-import { duration, size } from "../../support/quantities.ts";
+import { duration, size } from "#core/quantities.ts";
 
 const common = {
   scan: z

@@ -1,7 +1,7 @@
 /** Places small contents that come at one moment as one list, by a thread; and what fails, by `placeOne`. */
-import { Collector } from "../../support/collector.ts";
-import { settleEach } from "../../support/settled.ts";
-import type { DiskThread } from "../../support/threads/disk-thread.ts";
+import { Collector } from "#core/collector.ts";
+import { settleEach } from "#core/settled.ts";
+import type { DiskThread } from "#core/threads/disk-thread.ts";
 import type { FolderAnswer, FolderOrder, Placed } from "./folder-work.ts";
 
 /** Contents of one list; with `SMALL_BYTES` they are this much memory. */

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { PRIVATE_FILE } from "../../support/private-files.ts";
+import { PRIVATE_FILE } from "#core/private-files.ts";
 import { BlobTooLarge, type Content } from "./blobs.ts";
 
 /** The kind of a file is known by these. */

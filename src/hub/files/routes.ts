@@ -1,8 +1,8 @@
 /** Stored files (specification, *Storage endpoints*; `docs/hub-choices.md`, *Storage*). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import { fileIdsQuery, filesQuery, type StoredFile, storedFile, TEMPLATE_TAG } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { fileIdsQuery, filesQuery, type StoredFile, storedFile, TEMPLATE_TAG } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { NO_PLACE } from "../gateway-places.ts";
 import { callerOf } from "../http/access.ts";

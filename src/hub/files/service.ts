@@ -1,8 +1,8 @@
 /** Stored files: their bytes, their virus scan, and the removal of bytes that no record refers to. */
-import type { Clock } from "../../support/clock.ts";
-import { wordsOf } from "../../support/errors.ts";
-import type { Logger } from "../../support/log.ts";
-import { logNarrowed, narrowModes } from "../../support/private-files.ts";
+import type { Clock } from "#core/clock.ts";
+import { wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { logNarrowed, narrowModes } from "#core/private-files.ts";
 import { storedFilesFolder } from "../gateway-places.ts";
 import type { HubOptions } from "../options.ts";
 import type { FileStore } from "../store/store.ts";

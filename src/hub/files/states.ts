@@ -4,7 +4,7 @@
  * It is `quarantined` when it could not be mapped or delivered, or when the virus scan found it infected. A file that
  * was removed has no record.
  */
-import type { FileState } from "../../wire/index.ts";
+import type { FileState } from "#wire/index.ts";
 
 export interface FileStateFacts {
   readonly next: readonly FileState[];

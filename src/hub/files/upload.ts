@@ -4,8 +4,8 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import { fileUploadQuery } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { fileUploadQuery } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";

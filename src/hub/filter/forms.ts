@@ -1,5 +1,5 @@
 /** Fields of forms in expressions: found by the forms of the account, and compared by their types. */
-import { FIELD_TYPES } from "../../wire/index.ts";
+import { FIELD_TYPES } from "#wire/index.ts";
 import { named } from "../forms/names.ts";
 import { numberOf } from "../forms/read-value.ts";
 import type { FilterEntity, FilterField, FilterNode, FilterOperator, FormFilterField } from "../store/filter.ts";

@@ -1,7 +1,7 @@
 /** Definitions of forms: bodies made whole, what a change may change, and what becomes of values then. */
 import { isDeepStrictEqual } from "node:util";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import { FIELD_TYPES, FORM_ENTITIES, type Form, type FormChange, type FormEntity } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { FIELD_TYPES, FORM_ENTITIES, type Form, type FormChange, type FormEntity } from "#wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import { foldedText } from "../store/filter-sql.ts";
 import type { KnownIds, Refit } from "../store/form-slices.ts";

@@ -1,5 +1,5 @@
 /** Fields of forms that views name: a change of a form can leave a view that finds nothing. */
-import type { View } from "../../wire/index.ts";
+import type { View } from "#wire/index.ts";
 import { tokensOf } from "../filter/tokens.ts";
 import type { StoredForm } from "../store/forms.ts";
 import type { HubStore } from "../store/store.ts";

@@ -1,5 +1,5 @@
 /** Values of form fields: what each type takes, and how it is kept. */
-import { FIELD_TYPES } from "../../wire/index.ts";
+import { FIELD_TYPES } from "#wire/index.ts";
 import type { NewField } from "../store/forms.ts";
 import { readInstant } from "../time.ts";
 

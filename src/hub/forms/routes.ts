@@ -1,8 +1,8 @@
 /** Forms of the account (`docs/hub-choices.md`, *Forms*). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import { form, formBody, formChange, formDataQuery, formsQuery, newFormQuery } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { form, formBody, formChange, formDataQuery, formsQuery, newFormQuery } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import { inUse } from "../calculated/definition/in-use.ts";
 import type { HubContext } from "../context.ts";

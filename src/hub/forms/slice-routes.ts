@@ -1,8 +1,8 @@
 /** Slices of a time-sliced attribute of a site or a source (`docs/hub-choices.md`, *Time-sliced attributes*). */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { slice, sliceBody, sliceChange, slicesQuery } from "../../wire/index.ts";
+import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
+import { slice, sliceBody, sliceChange, slicesQuery } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";

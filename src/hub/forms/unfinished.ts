@@ -2,8 +2,8 @@
  * Changes of forms and removals that a hub began before it ended, or that a fault of the database has stopped, are
  * finished; what a file of master data has created until then is removed.
  */
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
 import type { HubStore } from "../store/store.ts";
 import { fitOf } from "./definition.ts";
 

@@ -1,7 +1,7 @@
 /** Judges the values of a body by the forms of the account, and says what is to be written. */
 import { isDeepStrictEqual } from "node:util";
-import { invalidRequest } from "../../wire/http-problem.ts";
-import { FIELD_TYPES, FORM_ENTITIES, ianaZone } from "../../wire/index.ts";
+import { invalidRequest } from "#wire/http-problem.ts";
+import { FIELD_TYPES, FORM_ENTITIES, ianaZone } from "#wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import type { HeldForms, HeldSlice, Reference, SliceValue, ValuePlan } from "../store/form-values.ts";
 import type { StoredForm } from "../store/forms.ts";

@@ -3,7 +3,7 @@
  * *Authentication* 3 to 7, and *Errors*).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
+import { HttpProblem, unauthenticated } from "#wire/http-problem.ts";
 import { admitToPage, type PageAccess } from "../sessions/page-access.ts";
 import type { BrowserSession, Sessions } from "../sessions/sessions.ts";
 import { callerBy, type Guard, type Principal } from "../token/guard.ts";

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
+import { type HttpProblem, invalidRequest } from "#wire/http-problem.ts";
 import type { HubOptions } from "../options.ts";
 import { invalidField } from "./problems.ts";
 import { isStrict, STRICT } from "./unknown-names.ts";

@@ -1,8 +1,8 @@
 /** JSON bodies as clients send them: in UTF-8, UTF-16 or a Western character set, and empty beside a type. */
 import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { jsonFault, jsonFaultWords } from "../../wire/json-fault.ts";
+import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
+import { jsonFault, jsonFaultWords } from "#wire/json-fault.ts";
 
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
 const UTF_8 = /^utf-?8$/i;

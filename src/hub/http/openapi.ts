@@ -1,6 +1,6 @@
 /** The document of the interface (OpenAPI 3.1), derived from the routes and their schemas. */
 import { z } from "zod";
-import { TITLES } from "../../wire/http-problem.ts";
+import { TITLES } from "#wire/http-problem.ts";
 import {
   API_VERSION,
   dataRow,
@@ -16,7 +16,7 @@ import {
   variable,
   view,
   webhookBody,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import { ACCESS, type AccessRule } from "./access.ts";
 import { withWords, wordsOfParameter } from "./parameter-words.ts";
 import type { HubRoute, RouteFacts } from "./route.ts";

@@ -1,6 +1,6 @@
 /** Parameters in the address, in a JSON body, or in both. */
 import type { FastifyRequest } from "fastify";
-import { invalidRequest } from "../../wire/http-problem.ts";
+import { invalidRequest } from "#wire/http-problem.ts";
 
 /**
  * A parameter that differs between the two counts as given twice: a list where lists are allowed, an error elsewhere;

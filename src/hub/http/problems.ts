@@ -2,8 +2,8 @@
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import { TransientError } from "../../support/errors.ts";
-import { frameworkWords } from "../../wire/framework-words.ts";
+import { TransientError } from "#core/errors.ts";
+import { frameworkWords } from "#wire/framework-words.ts";
 import {
   frameworkProblem,
   HttpProblem,
@@ -13,7 +13,7 @@ import {
   problemBody,
   sendProblem,
   TITLES,
-} from "../../wire/http-problem.ts";
+} from "#wire/http-problem.ts";
 import { fullWords } from "../account-limits.ts";
 import type { FullDisk } from "../full-disk.ts";
 import { LongFilter } from "../store/filter.ts";

@@ -1,6 +1,6 @@
 /** Names of query parameters as clients write them, brought to those that the address knows (*Clients*). */
 import type { FastifyInstance } from "fastify";
-import { knownNames } from "../../wire/caseless.ts";
+import { knownNames } from "#wire/caseless.ts";
 
 /** Names of other services, in lower case, for parameters of the hub. */
 const SYNONYMS: ReadonlyMap<string, string> = new Map([

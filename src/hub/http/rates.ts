@@ -4,7 +4,7 @@
  */
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubOptions } from "../options.ts";
 import type { Principal } from "../token/guard.ts";
 import { isInner } from "../token/inner.ts";

@@ -5,10 +5,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { nearestName } from "../../support/nearest-name.ts";
-import { knownNames } from "../../wire/caseless.ts";
-import { type HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { bareOperationId } from "../../wire/push-request.ts";
+import { nearestName } from "#core/nearest-name.ts";
+import { knownNames } from "#wire/caseless.ts";
+import { type HttpProblem, invalidRequest } from "#wire/http-problem.ts";
+import { bareOperationId } from "#wire/push-request.ts";
 import type { HubOptions } from "../options.ts";
 import { isPage } from "./access.ts";
 import { parametersOf } from "./parameters.ts";

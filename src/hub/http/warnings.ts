@@ -1,6 +1,6 @@
 /** Warnings on a 200: a header of Headgate, since the specification has no place for them. */
 import type { FastifyReply } from "fastify";
-import { WARNING_HEADER } from "../../wire/index.ts";
+import { WARNING_HEADER } from "#wire/index.ts";
 
 /** Limits on the names that a warning quotes, and on the characters of each; further names are counted. */
 const NAMED_MAX = 10;

@@ -1,6 +1,6 @@
 /** A user who changes something in an account, by the interface or by a page. */
 import type { FastifyRequest } from "fastify";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import { callerOf } from "../http/access.ts";
 import { actorIn } from "../sessions/actor.ts";
 import type { Actor } from "../store/people/audit.ts";

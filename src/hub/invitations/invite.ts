@@ -1,6 +1,6 @@
 /** Invitations of a manager: created with their mail in one transaction, sent again, withdrawn. */
-import { HttpProblem } from "../../wire/http-problem.ts";
-import type { InvitationBody } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import type { InvitationBody } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { invitationMessage, NO_MAIL, newLinkSecret } from "../mail/mail.ts";
 import { requireMailRoom } from "../mail/people-limits.ts";

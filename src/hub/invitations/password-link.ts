@@ -1,5 +1,5 @@
 /** A link to set a new password, without a mail: its reader is the user, or a manager who passes it on. */
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import { newLinkSecret } from "../mail/mail.ts";
 import type { Steps } from "../store/database.ts";

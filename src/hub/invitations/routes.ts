@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import {
   type Invitation,
   invitation,
@@ -12,7 +12,7 @@ import {
   invitationsQuery,
   passwordLink,
   passwordLinkQuery,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";

@@ -2,11 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
-import { isoInstant } from "../../support/clock.ts";
-import { publishDurably } from "../../support/durable.ts";
-import { wordsOf } from "../../support/errors.ts";
-import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../support/private-files.ts";
-import { isOfOneMail, isRefusedForGood, sendBySmtp, smtpWords } from "../../support/smtp/transport.ts";
+import { isoInstant } from "#core/clock.ts";
+import { publishDurably } from "#core/durable.ts";
+import { wordsOf } from "#core/errors.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "#core/private-files.ts";
+import { isOfOneMail, isRefusedForGood, sendBySmtp, smtpWords } from "#core/smtp/transport.ts";
 import type { HubOptions } from "../options.ts";
 import type { DueMail } from "../store/mail/mails.ts";
 

@@ -2,8 +2,8 @@
  * Sends the mails that wait in the store: one at a time by turns of their accounts, again with growing waits, at least
  * once.
  */
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
 import { growingWait } from "../deliveries/growing-wait.ts";
 import type { DueMail, MailStore } from "../store/mail/mails.ts";
 import type { MailCarrier } from "./carrier.ts";

@@ -1,6 +1,6 @@
 /** Secrets that travel in mails. */
 import { hash, randomBytes } from "node:crypto";
-import { randomDigits } from "../../support/random.ts";
+import { randomDigits } from "#core/random.ts";
 
 const TOKEN_BYTES = 32;
 /** Without letters and digits that look alike. */

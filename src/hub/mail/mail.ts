@@ -1,7 +1,7 @@
 /** Mails of the hub for other parts: whether they can be sent, and the links that they carry. */
-import type { Clock } from "../../support/clock.ts";
-import { faultPoint } from "../../support/faults.ts";
-import type { Logger } from "../../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import { faultPoint } from "#core/faults.ts";
+import type { Logger } from "#core/log.ts";
 import type { HubOptions } from "../options.ts";
 import type { HubStore } from "../store/store.ts";
 import { createCarrier } from "./carrier.ts";

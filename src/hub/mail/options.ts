@@ -1,7 +1,7 @@
 /** Section `mail:` of `hub.yaml`. */
 import { z } from "zod";
-import { duration } from "../../support/quantities.ts";
-import { hasWholeSignIn, smtpFields } from "../../support/smtp/options.ts";
+import { duration } from "#core/quantities.ts";
+import { hasWholeSignIn, smtpFields } from "#core/smtp/options.ts";
 
 const DEFAULT_SENDER = "Headgate <headgate@localhost>";
 

@@ -1,5 +1,5 @@
 /** Limits of the mails that managers have sent to people: invitations and temporary passwords. */
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import type { Steps } from "../store/database.ts";
 import { mailsOf } from "../store/mail/mails.ts";

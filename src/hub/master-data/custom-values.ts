@@ -1,7 +1,7 @@
 /** Columns `source_custom.…` and `site_custom.…`: fields of forms of the account, and other keys of `clientData`. */
 import { isDeepStrictEqual } from "node:util";
-import { customKey, customPath, valueAt, withValueAt } from "../../master-data/columns.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { customKey, customPath, valueAt, withValueAt } from "#mapping/readers/master-data/columns.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import { type Fields, isFields, named, type Placed, pathOf, placesOf, put, sameName } from "../forms/names.ts";
 import { readValue, UnfitValue } from "../forms/read-value.ts";
 import { judgeValues, valuesAsOf } from "../forms/values.ts";

@@ -1,7 +1,7 @@
 /** Compares the users that a file wants with those of the account, by the rules that hold for managers elsewhere. */
 
 import { isDeepStrictEqual } from "node:util";
-import { ROLE_NAMES, type RoleName, readAs, userFields } from "../../wire/index.ts";
+import { ROLE_NAMES, type RoleName, readAs, userFields } from "#wire/index.ts";
 import { fullWords } from "../account-limits.ts";
 import { fieldWords } from "../http/field-words.ts";
 import type { FoundUsers, MemberPlan } from "../store/people/member-plan.ts";

@@ -1,7 +1,7 @@
 /** Compares what a file wants with what the account has: what to create and change, and why that is refused. */
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import { bodyOf, customKey } from "../../master-data/columns.ts";
+import { bodyOf, customKey } from "#mapping/readers/master-data/columns.ts";
 import {
   type RowResult,
   SOURCE_TYPES,
@@ -10,7 +10,7 @@ import {
   usualAggregate,
   variableBody,
   WITHOUT_QUANTITY,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import { fullWords } from "../account-limits.ts";
 import { fieldWords } from "../http/field-words.ts";
 import type { ValuePlan, ValuesEntity } from "../store/form-values.ts";

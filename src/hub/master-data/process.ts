@@ -1,8 +1,8 @@
 /** Reads a file of master data, judges it, applies it or not, and reports on its rows. */
 
-import { customKey, type Fields, findColumn } from "../../master-data/columns.ts";
-import { readRows, type StatedRow, type TableRules } from "../../master-data/rows.ts";
-import type { MasterDataSettings, ReportedEntity, ReportedRow, RowResult } from "../../wire/index.ts";
+import { customKey, type Fields, findColumn } from "#mapping/readers/master-data/columns.ts";
+import { readRows, type StatedRow, type TableRules } from "#mapping/readers/master-data/rows.ts";
+import type { MasterDataSettings, ReportedEntity, ReportedRow, RowResult } from "#wire/index.ts";
 import type { Judgement, KeptReport, MasterDataStore, ReportKey, StructureKeys } from "../store/master-data.ts";
 import type { CreatedIds } from "../store/structure-plan.ts";
 import { idOf, judge, type MasterDataLimits, type Verdict } from "./judge.ts";

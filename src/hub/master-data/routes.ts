@@ -1,9 +1,9 @@
 /** Reports and dry runs of files of master data (`docs/master-data.md`). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import { RejectedError } from "../../support/errors.ts";
-import { breath } from "../../support/turns.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { RejectedError } from "#core/errors.ts";
+import { breath } from "#core/turns.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import {
   dryRunQuery,
   type MasterDataReport,
@@ -12,7 +12,7 @@ import {
   type ReportedRow,
   ROW_RESULTS,
   type RowResult,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { requireScanned } from "../files/content.ts";
 import { callerOf } from "../http/access.ts";

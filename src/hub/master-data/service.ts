@@ -3,12 +3,12 @@
  * file needs the right to change structure, since a user who may only send files can give one any name.
  */
 import type { Piscina } from "piscina";
-import type { Clock } from "../../support/clock.ts";
-import { RejectedError, TransientError } from "../../support/errors.ts";
-import { besideModule } from "../../support/threads/beside.ts";
-import { createWorkerPool, isOutOfMemory } from "../../support/threads/worker-pool.ts";
-import { FairQueue } from "../../support/turns.ts";
-import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "../../wire/index.ts";
+import type { Clock } from "#core/clock.ts";
+import { RejectedError, TransientError } from "#core/errors.ts";
+import { besideModule } from "#core/threads/beside.ts";
+import { createWorkerPool, isOutOfMemory } from "#core/threads/worker-pool.ts";
+import { FairQueue } from "#core/turns.ts";
+import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubOptions } from "../options.ts";
 import type { ReportHeader } from "../store/master-data.ts";

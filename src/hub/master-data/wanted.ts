@@ -3,9 +3,9 @@
  * other, and rows that repeat each other, get the reason.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type Fields, quoted } from "../../master-data/columns.ts";
-import { columnOf, type StatedRow } from "../../master-data/rows.ts";
-import type { MasterDataEntity } from "../../wire/index.ts";
+import { type Fields, quoted } from "#mapping/readers/master-data/columns.ts";
+import { columnOf, type StatedRow } from "#mapping/readers/master-data/rows.ts";
+import type { MasterDataEntity } from "#wire/index.ts";
 
 /** The name of an entity; fields that name it are also fields that it has. */
 interface Key {

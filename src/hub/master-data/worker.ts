@@ -3,8 +3,8 @@
  * processor, and so does a transaction of SQLite with its rows.
  */
 import { workerData } from "node:worker_threads";
-import { isDatabaseTrouble } from "../../sql/trouble.ts";
-import { wordsOf } from "../../support/errors.ts";
+import { wordsOf } from "#core/errors.ts";
+import { isDatabaseTrouble } from "#core/sql/trouble.ts";
 import { partsOfRows } from "../store/master-data.ts";
 import { openMasterData } from "../store/open.ts";
 import { StructureHeld } from "../store/structure-hold.ts";

@@ -1,5 +1,5 @@
 /** A new password by a link in a mail. No page says whether a user exists. */
-import { Button, type Faults, Field, Form, html, Notice } from "../../web/kit/index.ts";
+import { Button, type Faults, Field, Form, html, Notice } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { RESET_PATH, resetPassword, sendResetLink, userOfLink } from "../sessions/reset.ts";
 import type { Page } from "./frame.ts";

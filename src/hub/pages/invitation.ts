@@ -1,6 +1,6 @@
 /** The page of an invitation, at the end of the link in its mail. */
-import { Button, type Content, Facts, type Faults, Field, Form, html, Moment, Notice } from "../../web/kit/index.ts";
-import { userNameFault } from "../../wire/index.ts";
+import { Button, type Content, Facts, type Faults, Field, Form, html, Moment, Notice } from "#pages/kit/index.ts";
+import { userNameFault } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { type Accepted, accept, invitationOfLink } from "../invitations/accept.ts";
 import type { Page } from "./frame.ts";

@@ -1,5 +1,5 @@
 /** Links in the bar on top of every page. */
-import type { PageLink } from "../../web/kit/index.ts";
+import type { PageLink } from "#pages/kit/index.ts";
 import type { BrowserSession } from "../sessions/sessions.ts";
 import { hasRight, type Right } from "../token/rights.ts";
 

@@ -1,5 +1,5 @@
 /** One's own profile, and the sessions of one's browsers. */
-import { Button, Card, Facts, type Faults, Field, Form, html, Moment, Select, Table } from "../../web/kit/index.ts";
+import { Button, Card, Facts, type Faults, Field, Form, html, Moment, Select, Table } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { ownFact } from "../sessions/actor.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";

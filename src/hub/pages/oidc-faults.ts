@@ -1,7 +1,7 @@
 /** Pages that say why a sign-in by a provider failed, and what to do. */
 
-import type { SignOnFaultKind } from "../../support/sign-on/faults.ts";
-import { html } from "../../web/kit/index.ts";
+import type { SignOnFaultKind } from "#core/sign-on/faults.ts";
+import { html } from "#pages/kit/index.ts";
 import type { Page } from "./frame.ts";
 
 export interface SignOnPage {

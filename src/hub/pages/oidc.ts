@@ -1,16 +1,11 @@
 /** Sign-in by a provider of OpenID Connect: the way there, and back. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { wordsOf } from "../../support/errors.ts";
-import { localPath } from "../../support/pages/browser.ts";
-import { ATTEMPT_MS, createAttemptCookie } from "../../support/sign-on/attempt.ts";
-import { SignOnFault } from "../../support/sign-on/faults.ts";
-import {
-  createProviderClient,
-  type ProviderClient,
-  redirectUriOf,
-  type SignedOn,
-} from "../../support/sign-on/provider.ts";
-import { type Content, html } from "../../web/kit/index.ts";
+import { wordsOf } from "#core/errors.ts";
+import { localPath } from "#core/pages/browser.ts";
+import { ATTEMPT_MS, createAttemptCookie } from "#core/sign-on/attempt.ts";
+import { SignOnFault } from "#core/sign-on/faults.ts";
+import { createProviderClient, type ProviderClient, redirectUriOf, type SignedOn } from "#core/sign-on/provider.ts";
+import { type Content, html } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { newLinkSecret } from "../mail/mail.ts";

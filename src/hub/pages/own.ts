@@ -1,5 +1,5 @@
 /** The frame of the pages about one's own account. */
-import { type Content, html, Notice, Tabs } from "../../web/kit/index.ts";
+import { type Content, html, Notice, Tabs } from "#pages/kit/index.ts";
 import type { Page } from "./frame.ts";
 import type { MemberVisit } from "./page.ts";
 

@@ -1,10 +1,10 @@
 /** Routes of pages: what a handler is given of a visit, and what becomes of its answer. */
 import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { protectPage } from "../../support/pages/assets.ts";
-import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "../../support/pages/browser.ts";
-import { type Element, html, Notice, type PageLink } from "../../web/kit/index.ts";
-import { HttpProblem, TITLES } from "../../wire/http-problem.ts";
+import { protectPage } from "#core/pages/assets.ts";
+import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "#core/pages/browser.ts";
+import { type Element, html, Notice, type PageLink } from "#pages/kit/index.ts";
+import { HttpProblem, TITLES } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import type { Access } from "../http/access.ts";
 import { described } from "../http/route.ts";

@@ -1,5 +1,5 @@
 /** The change of one's own password, also the one that a temporary password asks for. */
-import { Button, type Faults, Field, Form, html, Notice } from "../../web/kit/index.ts";
+import { Button, type Faults, Field, Form, html, Notice } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { changeOwnPassword, passwordFault } from "../sessions/own-password.ts";
 import { nextPath } from "../sessions/page-access.ts";

@@ -12,9 +12,9 @@ import {
   html,
   Moment,
   Table,
-} from "../../web/kit/index.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import { ACCOUNT_ROLES, invitationBody } from "../../wire/index.ts";
+} from "#pages/kit/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { ACCOUNT_ROLES, invitationBody } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { parsed } from "../http/problems.ts";
 import { actingOf } from "../invitations/actor.ts";

@@ -1,8 +1,8 @@
 /** One user of the account, for its managers: roles, a new password, deactivation, and acting as the user. */
 
-import { Button, Card, type Element, Facts, type Faults, Form, html, Moment, Notice } from "../../web/kit/index.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import { rolesBody } from "../../wire/index.ts";
+import { Button, Card, type Element, Facts, type Faults, Form, html, Moment, Notice } from "#pages/kit/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { rolesBody } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { parsed } from "../http/problems.ts";
 import { actingOf } from "../invitations/actor.ts";

@@ -1,6 +1,6 @@
 /** Pages for people: sign-in, and what is their own. */
 import type { FastifyInstance } from "fastify";
-import { STYLESHEET } from "../../web/kit/index.ts";
+import { STYLESHEET } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { explorerPages } from "../explorer/pages.ts";
 import { described } from "../http/route.ts";

@@ -1,6 +1,6 @@
 /** One's own second factor: set up, recovery codes, removal. */
 import { encode } from "uqr";
-import { Button, Card, type Content, type Faults, Field, Form, html, Notice, QrCode } from "../../web/kit/index.ts";
+import { Button, Card, type Content, type Faults, Field, Form, html, Notice, QrCode } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import {
   addSecondFactor,

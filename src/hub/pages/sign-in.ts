@@ -1,5 +1,5 @@
 /** Sign-in by name and password, then by a code where the user has a second factor, and sign-out. */
-import { Button, type Faults, Field, Form, html } from "../../web/kit/index.ts";
+import { Button, type Faults, Field, Form, html } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { nextPath } from "../sessions/page-access.ts";
 import { checkCode } from "../sessions/second-factor.ts";

@@ -11,7 +11,7 @@ import {
   Notice,
   Select,
   Table,
-} from "../../web/kit/index.ts";
+} from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { actorIn } from "../sessions/actor.ts";
 import type { ApiTokenRecord } from "../store/people/api-tokens.ts";

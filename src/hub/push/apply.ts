@@ -2,8 +2,8 @@
  * Applies a group of operations: resolves targets, checks readings, writes points, counts the results. `received =
  * stored + discarded`, always; each discarded reading has a reason.
  */
-import { type Clock, isoInstant } from "../../support/clock.ts";
-import { type PushElement, type PushReading, readPushParts } from "../../wire/index.ts";
+import { type Clock, isoInstant } from "#core/clock.ts";
+import { type PushElement, type PushReading, readPushParts } from "#wire/index.ts";
 import type { Labels, ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from "../store/store.ts";
 import { decompressed, release } from "./body-compression.ts";

@@ -1,7 +1,7 @@
 /** Reads the body of a push; a refusal is a problem that names the path. */
 
-import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { PushBodyFault, readPushParts, scanReadings, type UnknownNames } from "../../wire/index.ts";
+import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
+import { PushBodyFault, readPushParts, scanReadings, type UnknownNames } from "#wire/index.ts";
 
 /** The event loop runs after so many elements and readings: some milliseconds. */
 const YIELD_EVERY = 10_000;

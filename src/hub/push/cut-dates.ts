@@ -2,7 +2,7 @@
  * Dates are stored to the millisecond; finer ones are cut to it. Two different dates that become equal by the cut, with
  * different values, would overwrite each other by chance: such readings of one operation are all discarded.
  */
-import { readPushParts } from "../../wire/index.ts";
+import { readPushParts } from "#wire/index.ts";
 import { ReadingColumns } from "../store/columns.ts";
 import type { IngestTransaction, QueuedOperation } from "../store/store.ts";
 import { decompressed } from "./body-compression.ts";

@@ -1,6 +1,6 @@
 /** Readings that cannot be merged with stored points, since these are damaged. */
-import { isoInstant } from "../../support/clock.ts";
-import { targetWords } from "../../wire/index.ts";
+import { isoInstant } from "#core/clock.ts";
+import { targetWords } from "#wire/index.ts";
 import type { ReadingColumns } from "../store/columns.ts";
 import type { DamagedPoints } from "../store/store.ts";
 

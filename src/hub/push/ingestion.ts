@@ -4,10 +4,10 @@
  */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
-import { createRareWarning } from "../../support/rare-warnings.ts";
-import { besideModule } from "../../support/threads/beside.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import { createRareWarning } from "#core/rare-warnings.ts";
+import { besideModule } from "#core/threads/beside.ts";
 import type { HubOptions } from "../options.ts";
 import type { IngestReport, OperationStore } from "../store/store.ts";
 import type { Retention } from "../store/version-plan.ts";

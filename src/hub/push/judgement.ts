@@ -9,7 +9,7 @@ import {
   type PushElement,
   type PushReading,
   targetWords,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import type { IngestTransaction, QueuedOperation, VariableFacts } from "../store/store.ts";
 import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
 

@@ -1,14 +1,8 @@
 /** Outcomes of pushes, and the commands for failed ones (extensions of Headgate, `docs/hub-choices.md`, *Outcomes*). */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import {
-  accountWebhookKey,
-  operationAgainQuery,
-  operationsQuery,
-  type PushOrigin,
-  webhookKey,
-} from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { accountWebhookKey, operationAgainQuery, operationsQuery, type PushOrigin, webhookKey } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";

@@ -1,5 +1,5 @@
 /** The stored file that a push came from. */
-import type { PushOrigin } from "../../wire/index.ts";
+import type { PushOrigin } from "#wire/index.ts";
 import type { HubStore } from "../store/store.ts";
 import { isInnerUser } from "../token/inner.ts";
 

@@ -4,8 +4,8 @@
  * for any of them. Of an element that names a variable for the first time, the beginning is read as all are in
  * `readPushParts`, and an element of another form is read so as a whole.
  */
-import { identifierKind, PushBodyFault, type PushElement, readElement, readPushParts } from "../../wire/index.ts";
-import { endOfString, skipBlanks } from "../../wire/push-scan.ts";
+import { identifierKind, PushBodyFault, type PushElement, readElement, readPushParts } from "#wire/index.ts";
+import { endOfString, skipBlanks } from "#wire/push-scan.ts";
 import type { ReadingColumns } from "../store/columns.ts";
 import type { TargetQuery, VariableFacts } from "../store/store.ts";
 import { endOfTarget, type TargetBytes } from "../store/targets.ts";

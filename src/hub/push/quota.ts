@@ -3,7 +3,7 @@
  * configurable).
  */
 
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 
 const DAY_MS = 86_400_000;

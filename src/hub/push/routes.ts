@@ -4,8 +4,8 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { faultPoint } from "../../support/faults.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { faultPoint } from "#core/faults.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import {
   elementsOfStandard,
   OPERATION_TIMEOUT_DEFAULT_SEC,
@@ -16,14 +16,14 @@ import {
   pushQuery,
   standardBody,
   type UnknownNames,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import {
   bareOperationId,
   idempotencyKeyOf,
   REPLAYED_HEADER,
   TRACE_LINK_HEADER,
   traceLinkOf,
-} from "../../wire/push-request.ts";
+} from "#wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { utf8Of } from "../http/json-bodies.ts";

@@ -1,6 +1,6 @@
 /** The `webhookUrl` of a request: where the outcome is sent. */
 import type { FastifyReply } from "fastify";
-import { WEBHOOK_WARNING } from "../../wire/index.ts";
+import { WEBHOOK_WARNING } from "#wire/index.ts";
 import { reachOf } from "../deliveries/receivers.ts";
 import { invalidField } from "../http/problems.ts";
 import { warn } from "../http/warnings.ts";

@@ -3,9 +3,9 @@
  * Each account and each of its hosts has a share of the deliveries, so that unreachable receivers delay only their own
  * outcomes.
  */
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
-import { accountWebhookKey, type WebhookBody } from "../../wire/index.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
+import { accountWebhookKey, type WebhookBody } from "#wire/index.ts";
 import { growingWait } from "../deliveries/growing-wait.ts";
 import type { LookUpAll } from "../deliveries/receivers.ts";
 import { createSender } from "../deliveries/sender.ts";

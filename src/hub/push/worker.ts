@@ -5,10 +5,10 @@
  * until it is woken, and reports each finished operation.
  */
 import { parentPort, workerData } from "node:worker_threads";
-import { isDatabaseTrouble, isFullDisk } from "../../sql/trouble.ts";
-import { isoInstant, systemClock } from "../../support/clock.ts";
-import { wordsOf } from "../../support/errors.ts";
-import { armFault, faultPoint } from "../../support/faults.ts";
+import { isoInstant, systemClock } from "#core/clock.ts";
+import { wordsOf } from "#core/errors.ts";
+import { armFault, faultPoint } from "#core/faults.ts";
+import { isDatabaseTrouble, isFullDisk } from "#core/sql/trouble.ts";
 import { ReadingColumns } from "../store/columns.ts";
 import { openIngestStore } from "../store/open.ts";
 import type { GroupLimits, IngestReport, IngestTransaction, Outcome, QueuedOperation } from "../store/store.ts";

@@ -1,5 +1,5 @@
 /** All checks of a variable: a row of /dataQuality. */
-import type { MissingInterval, QualityRow } from "../../wire/index.ts";
+import type { MissingInterval, QualityRow } from "#wire/index.ts";
 import type { SeriesStore, Span } from "../store/quality/series.ts";
 import type { Samples } from "../store/store.ts";
 import { ZoneWriter } from "../time.ts";

@@ -1,5 +1,5 @@
 /** Expected and missing points of a variable, by period: rows of /dataLossDetection. */
-import type { LossPeriod, LossRow, MissingInterval, StepFacts } from "../../wire/index.ts";
+import type { LossPeriod, LossRow, MissingInterval, StepFacts } from "#wire/index.ts";
 import { bucketOf } from "../data/buckets.ts";
 import type { SeriesStore } from "../store/quality/series.ts";
 import { ZoneWriter } from "../time.ts";

@@ -1,5 +1,5 @@
 /** Parameters of /dataLossDetection and /dataQuality, read as those of /data. */
-import { ianaZone, type LossQuery, lossQuery, type QualityQuery, qualityQuery } from "../../wire/index.ts";
+import { ianaZone, type LossQuery, lossQuery, type QualityQuery, qualityQuery } from "#wire/index.ts";
 import { accountOf, boundMs, requireOneZone, zonesOf } from "../data/query.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import type { MeasuredVariable } from "../store/quality/variables.ts";

@@ -1,7 +1,7 @@
 /** GET and POST {base_url}/dataLossDetection and {base_url}/dataQuality (docs/data-quality.md). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import { lossQuery, lossRows, qualityQuery, qualityRows } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { lossQuery, lossRows, qualityQuery, qualityRows } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parametersOf } from "../http/parameters.ts";

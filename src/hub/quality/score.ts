@@ -1,5 +1,5 @@
 /** One number for the quality of a variable, with the reasons (docs/data-quality.md has the table). */
-import type { QualityRow } from "../../wire/index.ts";
+import type { QualityRow } from "#wire/index.ts";
 
 type Reason = QualityRow["reasons"][number];
 type Judged = Omit<QualityRow, "score" | "reasons">;

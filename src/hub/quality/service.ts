@@ -1,9 +1,9 @@
 /** Asks the threads that read and judge whole series, a few variables at a time; answers come in order. */
 import { availableParallelism } from "node:os";
 import type { Piscina } from "piscina";
-import { besideModule } from "../../support/threads/beside.ts";
-import { createWorkerPool } from "../../support/threads/worker-pool.ts";
-import { FairQueue } from "../../support/turns.ts";
+import { besideModule } from "#core/threads/beside.ts";
+import { createWorkerPool } from "#core/threads/worker-pool.ts";
+import { FairQueue } from "#core/turns.ts";
 import type { HubOptions } from "../options.ts";
 import type { SeriesAnswer, SeriesJob, VariableAsk } from "./job.ts";
 

@@ -1,5 +1,5 @@
 /** The expected distance between the points of a variable: as declared on it, or learned from its own history. */
-import type { StepFacts } from "../../wire/index.ts";
+import type { StepFacts } from "#wire/index.ts";
 
 export type CalendarUnit = "Day" | "Week" | "Month" | "Year";
 export type Step =

@@ -1,7 +1,7 @@
 /** A thread that reads and judges whole series: a year of a thousand variables takes seconds of a processor. */
 import { workerData } from "node:worker_threads";
-import { isDatabaseTrouble } from "../../sql/trouble.ts";
-import { wordsOf } from "../../support/errors.ts";
+import { wordsOf } from "#core/errors.ts";
+import { isDatabaseTrouble } from "#core/sql/trouble.ts";
 import { openSeries } from "../store/open.ts";
 import type { SeriesAnswer, SeriesJob } from "./job.ts";
 import { judge } from "./judge.ts";

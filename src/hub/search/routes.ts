@@ -1,7 +1,7 @@
 /** GET {base_url}/search: what the explorer finds sites, sources and variables with (an extension). */
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { found, searchQuery } from "../../wire/search.ts";
+import { found, searchQuery } from "#wire/search.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";

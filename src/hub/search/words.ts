@@ -1,5 +1,5 @@
 /** The words of a search, as the index of each database has them. */
-import { UNITS } from "../../wire/index.ts";
+import { UNITS } from "#wire/index.ts";
 import type { SearchWord } from "../store/search/search.ts";
 
 const WORDS_MAX = 10;

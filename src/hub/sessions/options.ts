@@ -1,6 +1,6 @@
 /** Settings of the sessions of browsers (`sessions` of hub.yaml). */
 import { z } from "zod";
-import { duration } from "../../support/quantities.ts";
+import { duration } from "#core/quantities.ts";
 
 export const sessionOptions = z.strictObject({
   idle: duration("8h").describe("A session ends when its browser was not used for this long; 8h by default."),

@@ -1,7 +1,7 @@
 /** The password of a user: what is accepted as one, and its change by the user. */
 import type { FastifyRequest } from "fastify";
-import { BUSY_SEC } from "../../support/sign-in/passwords.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { BUSY_SEC } from "#core/sign-in/passwords.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import { passwordChangedMessage } from "../mail/messages.ts";
 import type { Steps } from "../store/database.ts";

@@ -1,7 +1,7 @@
 /** Pages are for browsers: a visitor without a session is led to the sign-in instead of being refused. */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { localPath } from "../../support/pages/browser.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { localPath } from "#core/pages/browser.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { BrowserSession, Sessions } from "./sessions.ts";
 
 /** The visitors of a page: all; one who has begun to sign in; one who has signed in. */

@@ -4,7 +4,7 @@
  */
 import { hash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Clock } from "../../support/clock.ts";
+import type { Clock } from "#core/clock.ts";
 import {
   type Browser,
   CSRF_HEADER,
@@ -12,7 +12,7 @@ import {
   hashOfCookie,
   isCsrfToken,
   newCookieValue,
-} from "../../support/pages/browser.ts";
+} from "#core/pages/browser.ts";
 import type { HubOptions } from "../options.ts";
 import type { AuditFact } from "../store/people/audit.ts";
 import type { HubStore, UserRecord } from "../store/store.ts";

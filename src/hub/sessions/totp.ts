@@ -1,7 +1,7 @@
 /** Codes of authenticator apps (RFC 6238): six digits, 30 seconds, SHA-1, which is what all apps can do. */
 import { hash, randomInt } from "node:crypto";
 import { Secret, TOTP } from "otpauth";
-import type { Clock } from "../../support/clock.ts";
+import type { Clock } from "#core/clock.ts";
 
 const PERIOD_SEC = 30;
 /** Steps before and after the current one whose codes count, since clocks differ. */

@@ -1,5 +1,5 @@
 /** Accounts, and roles in each, by the claims of a person. */
-import { type Claims, fits } from "../../support/sign-on/claims.ts";
+import { type Claims, fits } from "#core/sign-on/claims.ts";
 import type { OidcProvider } from "./options.ts";
 
 export interface Granted {

@@ -1,4 +1,4 @@
-import { ConfigError } from "../../support/errors.ts";
+import { ConfigError } from "#core/errors.ts";
 import type { HubOptions } from "../options.ts";
 
 /** Throws `ConfigError` for the first account of a grant that does not exist. */

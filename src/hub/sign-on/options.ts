@@ -1,6 +1,6 @@
 /** Settings of single sign-on (`signIn` of hub.yaml). */
 import { z } from "zod";
-import { claimShape, clientShape, labelShape, providerName, timeoutShape } from "../../support/sign-on/options.ts";
+import { claimShape, clientShape, labelShape, providerName, timeoutShape } from "#core/sign-on/options.ts";
 
 /** Roles that a provider may give. */
 const GIVEN_ROLES = ["User", "Datapusher", "Manager", "Admin"] as const;

@@ -1,8 +1,8 @@
 /** The facts that the hub takes from the claims of a person. */
 
-import { nameOf } from "../../support/sign-on/claims.ts";
-import type { SignedOn } from "../../support/sign-on/provider.ts";
-import { userNameFault } from "../../wire/index.ts";
+import { nameOf } from "#core/sign-on/claims.ts";
+import type { SignedOn } from "#core/sign-on/provider.ts";
+import { userNameFault } from "#wire/index.ts";
 import type { ExternalPerson } from "../store/sign-on/external-identities.ts";
 import { grantedBy } from "./grants.ts";
 import type { OidcProvider } from "./options.ts";

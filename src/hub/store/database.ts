@@ -3,7 +3,7 @@
  * statements and receives their results; each database drives it, SQLite at once and PostgreSQL over the
  * network.
  */
-import type { OneStatement } from "../../sql/statements.ts";
+import type { OneStatement } from "#core/sql/statements.ts";
 import type { SqlDialect, SqlValue } from "./filter-sql.ts";
 import type { SearchDialect } from "./search/search.ts";
 import type { Listing, Page } from "./store.ts";

@@ -7,7 +7,7 @@ import {
   type IngestionType,
   type StoredFileTrigger,
   storedFileTrigger,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import { isoOfMs } from "../time.ts";
 import { change, type Database, insert, listed, type Row, row, rows, type Steps, update } from "./database.ts";
 import { addChangeEvent, addStructureEvent, type ChangedStructure } from "./events/structure-events.ts";

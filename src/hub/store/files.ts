@@ -1,6 +1,6 @@
 /** Records of stored files. */
 import { randomUUID } from "node:crypto";
-import type { FileState } from "../../wire/index.ts";
+import type { FileState } from "#wire/index.ts";
 import { OFFERED_FROM, statesBefore } from "../files/states.ts";
 import {
   apartFor,

@@ -5,9 +5,9 @@
  * the place: a hub continues there after a kill, since values that were judged fit whatever happens.
  */
 import { randomUUID } from "node:crypto";
-import { faultPoint } from "../../support/faults.ts";
-import { breath } from "../../support/turns.ts";
-import { FORM_ENTITIES } from "../../wire/index.ts";
+import { faultPoint } from "#core/faults.ts";
+import { breath } from "#core/turns.ts";
+import { FORM_ENTITIES } from "#wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { sliceColumns, sliceOfRow } from "./form-values.ts";
 import { type FormFit, fieldIdsOf, finishForm, type NewForm, namedForm, ownedForm, type StoredForm } from "./forms.ts";

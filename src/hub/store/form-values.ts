@@ -1,5 +1,5 @@
 /** Values of forms inside a write: definitions and slices of one entity, the slices that it gets, and references. */
-import { FIELD_TYPES, FORM_ENTITIES } from "../../wire/index.ts";
+import { FIELD_TYPES, FORM_ENTITIES } from "#wire/index.ts";
 import { markReaders, WHOLE_HISTORY } from "./calculated/marks.ts";
 import { change, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { formsOf, type StoredForm } from "./forms.ts";

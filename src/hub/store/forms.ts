@@ -1,5 +1,5 @@
 /** Forms of an account: definitions of fields that its sites or sources have. */
-import type { FormEntity } from "../../wire/index.ts";
+import type { FormEntity } from "#wire/index.ts";
 import { markDue, nowMs, WHOLE_HISTORY } from "./calculated/marks.ts";
 import { type Reader, readersOfFields } from "./calculated/readers.ts";
 import { change, insert, type Row, rows, type Steps, type StoreDialect, update } from "./database.ts";

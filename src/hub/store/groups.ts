@@ -1,5 +1,5 @@
 /** Groups of sites of an account. */
-import type { Group, GroupBody } from "../../wire/index.ts";
+import type { Group, GroupBody } from "#wire/index.ts";
 import { change, type Database, insert, row, rows, type Steps } from "./database.ts";
 import { addStructureEvent, type ChangedStructure } from "./events/structure-events.ts";
 import { requireRoom } from "./owned.ts";

@@ -3,7 +3,7 @@
  * and calculations whose outputs were stored count them. The watches of an account are read once and remembered until
  * its structure changes, so that a push costs nothing more in an account without any.
  */
-import type { Clock } from "../../support/clock.ts";
+import type { Clock } from "#core/clock.ts";
 import { graphOf } from "./calculated/calculated.ts";
 import { applied, applyFailed } from "./calculated/claims.ts";
 import { type DateInterval, intervalsOf, joined } from "./calculated/intervals.ts";

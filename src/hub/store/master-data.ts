@@ -4,7 +4,7 @@
  * compared again.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { MasterDataReport, ReportedRow } from "../../wire/index.ts";
+import type { MasterDataReport, ReportedRow } from "#wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { addStructureEvent } from "./events/structure-events.ts";
 import { type FoundForms, findForms } from "./form-values.ts";

@@ -1,7 +1,7 @@
 /** Chooses the implementation of the store by its configured kind. */
 
-import type { Clock } from "../../support/clock.ts";
-import { type Logger, silentLog } from "../../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import { type Logger, silentLog } from "#core/log.ts";
 import type { HubOptions } from "../options.ts";
 import { FILTER_MS } from "./filter.ts";
 import type { OpenMasterData } from "./master-data.ts";

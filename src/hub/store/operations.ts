@@ -1,5 +1,5 @@
 /** The contract of the queue of operations and of their outcomes, a part of `store.ts`. */
-import type { WebhookBody } from "../../wire/index.ts";
+import type { WebhookBody } from "#wire/index.ts";
 import type { Listing, Page } from "./store.ts";
 
 export interface NewOperation {

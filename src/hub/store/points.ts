@@ -1,5 +1,5 @@
 /** Selects the variables of a query, and removes points. Reads of points differ by database. */
-import { breath } from "../../support/turns.ts";
+import { breath } from "#core/turns.ts";
 import { heldInBlocks, removeFromBlocks } from "./blocks/blocks.ts";
 import { markDependants, nowMs } from "./calculated/marks.ts";
 import { apartFor, change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";

@@ -1,5 +1,5 @@
 /** Errors for a database that cannot be opened as the store of the hub. */
-import { ConfigError } from "../../support/errors.ts";
+import { ConfigError } from "#core/errors.ts";
 
 export function otherStore(subject: string, words: string): ConfigError {
   const message = `the store of the hub ${subject} ${words}`;

@@ -1,5 +1,5 @@
 /** The time zones of the sources of an account, for files whose dates have none. */
-import { ianaZone } from "../../wire/index.ts";
+import { ianaZone } from "#wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps } from "./database.ts";
 import { text } from "./structure-rows.ts";
 

@@ -3,7 +3,7 @@
  * none blocks it for long. They throw the database's errors (the request is then answered by 500 and logged),
  * and `ConfigError` only when opening. The store separates accounts, whose ids are parameters everywhere.
  */
-import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
+import type { SiteBody, SourceBody, VariableBody } from "#wire/index.ts";
 import type { AlarmStores } from "./alarms/stores.ts";
 import type { Piece } from "./blocks/pieces.ts";
 import type { CalculatedStore } from "./calculated/calculated.ts";

@@ -2,7 +2,7 @@
  * The contract of the records of stored files, a part of `store.ts`. A record is added when the bytes of its file are
  * durable; files of equal content share their bytes.
  */
-import type { FileKind, FileState, StoredFile } from "../../wire/index.ts";
+import type { FileKind, FileState, StoredFile } from "#wire/index.ts";
 import type { Listing, Page } from "./store.ts";
 
 export interface FileRecord extends Omit<StoredFile, "creationDate" | "stateDate" | "repeatedDate"> {

@@ -1,9 +1,9 @@
 /** Changes and removals of structure, in transactions that first wait for the account's writer of points. */
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { faultPoint } from "../../support/faults.ts";
-import { breath } from "../../support/turns.ts";
-import type { VariableBody } from "../../wire/index.ts";
+import { faultPoint } from "#core/faults.ts";
+import { breath } from "#core/turns.ts";
+import type { VariableBody } from "#wire/index.ts";
 import { definitionFacts, type JudgeDefinition, putDefinition, withoutPlaces } from "./calculated/definitions.ts";
 import {
   markDependants,

@@ -1,5 +1,5 @@
 /** Creates and changes many sites, sources and variables inside one write. */
-import type { SiteBody, SourceBody, VariableBody } from "../../wire/index.ts";
+import type { SiteBody, SourceBody, VariableBody } from "#wire/index.ts";
 import { markDependants, markReaders, markRezoned, nowMs, WHOLE_HISTORY, zonesOf } from "./calculated/marks.ts";
 import { rows, type Steps, type StoreDialect, update } from "./database.ts";
 import type { SqlValue } from "./filter-sql.ts";

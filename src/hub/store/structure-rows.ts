@@ -2,7 +2,7 @@
  * Converts sites, sources and variables from and to rows of their tables, which have the same columns in both
  * stores.
  */
-import { type Calculated, calculated, type SiteBody, type SourceBody, type VariableBody } from "../../wire/index.ts";
+import { type Calculated, calculated, type SiteBody, type SourceBody, type VariableBody } from "#wire/index.ts";
 import type { StoredSite, StoredSource, StoredVariable, VariableFacts } from "./store.ts";
 
 /** JSON as text. A boolean is 1 or 0 where the database has none. */

@@ -1,5 +1,5 @@
 /** Named filters of an account. */
-import { type View, type ViewBody, view } from "../../wire/index.ts";
+import { type View, type ViewBody, view } from "#wire/index.ts";
 import { type Database, insert, listed, type Row, type Steps } from "./database.ts";
 import { requireRoom } from "./owned.ts";
 import type { Listing, Page } from "./store.ts";

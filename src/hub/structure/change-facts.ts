@@ -1,7 +1,7 @@
 /** Facts of the routes that change and remove sites, sources and variables. */
 import { z } from "zod";
-import { caseless, queryBoolean } from "../../wire/caseless.ts";
-import { site, siteBody, source, sourceBody, variable, variableBody } from "../../wire/index.ts";
+import { caseless, queryBoolean } from "#wire/caseless.ts";
+import { site, siteBody, source, sourceBody, variable, variableBody } from "#wire/index.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import type { StructureEntity } from "../store/store.ts";
 

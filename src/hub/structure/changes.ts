@@ -6,8 +6,8 @@
 import type { Operation } from "fast-json-patch";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { siteBody, sourceBody, type VariableBody, variableBody } from "../../wire/index.ts";
+import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
+import { siteBody, sourceBody, type VariableBody, variableBody } from "#wire/index.ts";
 import { DefinitionChange } from "../calculated/definition/change.ts";
 import { inUse } from "../calculated/definition/in-use.ts";
 import { shownVariables } from "../calculated/definition/shown.ts";

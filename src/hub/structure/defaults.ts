@@ -1,5 +1,5 @@
 /** Values of a new site, source or variable where its body says nothing (`docs/hub-choices.md`, *Structure*). */
-import { type Named, SITE_TYPES, SOURCE_TYPES, VARIABLE_TYPES } from "../../wire/index.ts";
+import { type Named, SITE_TYPES, SOURCE_TYPES, VARIABLE_TYPES } from "#wire/index.ts";
 import type { StructureEntity } from "../store/store.ts";
 
 type Given = ReadonlyMap<string, unknown>;

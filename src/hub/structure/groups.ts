@@ -1,8 +1,8 @@
 /** Groups of sites, which `GroupId` of /storage selects by (an extension, `docs/hub-choices.md`, *Groups of sites*). */
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import type { HttpProblem } from "../../wire/http-problem.ts";
-import { group, groupBody, groupSitesBody, groupsQuery } from "../../wire/index.ts";
+import type { HttpProblem } from "#wire/http-problem.ts";
+import { group, groupBody, groupSitesBody, groupsQuery } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";

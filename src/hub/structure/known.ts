@@ -1,5 +1,5 @@
 /** Checks ids of referentials in bodies: an unknown id would be stored silently without a meaning. */
-import { ianaZone, REFERENTIAL_FIELDS, spacingFault, type VariableBody } from "../../wire/index.ts";
+import { ianaZone, REFERENTIAL_FIELDS, spacingFault, type VariableBody } from "#wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 
 /**

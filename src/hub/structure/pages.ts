@@ -1,6 +1,6 @@
 /** Conventions of collection endpoints (specification, *Conventions of collection endpoints*). */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";
 import type { Listing, Page } from "../store/store.ts";

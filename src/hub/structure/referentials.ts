@@ -15,7 +15,7 @@ import {
   UNIT_FAMILIES,
   UNITS,
   VARIABLE_TYPES,
-} from "../../wire/index.ts";
+} from "#wire/index.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 
 const named = z.object({ id: z.int(), name: z.string() });

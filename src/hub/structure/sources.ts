@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { type SOURCE_LEVELS, source, sourceBody, sourceQuery, sourcesQuery } from "../../wire/index.ts";
+import { type SOURCE_LEVELS, source, sourceBody, sourceQuery, sourcesQuery } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { expressions } from "../filter/expressions.ts";

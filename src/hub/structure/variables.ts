@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { usualAggregate, variable, variableBody, variablesQuery, WITHOUT_QUANTITY } from "../../wire/index.ts";
+import { usualAggregate, variable, variableBody, variablesQuery, WITHOUT_QUANTITY } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import { DefinitionChange } from "../calculated/definition/change.ts";
 import { shownVariables } from "../calculated/definition/shown.ts";

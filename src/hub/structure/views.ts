@@ -1,7 +1,7 @@
 /** Views: named selections that `ViewId` uses again (an extension of Headgate, `docs/hub-choices.md`, *Views*). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { type View, view, viewBody, viewsQuery } from "../../wire/index.ts";
+import { type View, view, viewBody, viewsQuery } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { type FilterForms, formsFor } from "../filter/forms.ts";

@@ -1,7 +1,7 @@
 /** Discovery for standard clients of OpenID Connect: the document of the issuer, and its public keys. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { SCOPES } from "../../wire/index.ts";
+import { SCOPES } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { ALGORITHM } from "./keys.ts";

@@ -3,11 +3,11 @@
  * *Errors*).
  */
 import type { FastifyRequest } from "fastify";
-import type { Clock } from "../../support/clock.ts";
-import { CSRF_HEADER } from "../../support/pages/browser.ts";
-import type { Passwords } from "../../support/sign-in/passwords.ts";
-import { HttpProblem, unauthenticated } from "../../wire/http-problem.ts";
-import { authorizationOf, basicCredentials, checkApiVersion } from "../../wire/request-authorization.ts";
+import type { Clock } from "#core/clock.ts";
+import { CSRF_HEADER } from "#core/pages/browser.ts";
+import type { Passwords } from "#core/sign-in/passwords.ts";
+import { HttpProblem, unauthenticated } from "#wire/http-problem.ts";
+import { authorizationOf, basicCredentials, checkApiVersion } from "#wire/request-authorization.ts";
 import type { AccessRule } from "../http/access.ts";
 import { type BrowserSession, isOwnLink, type Sessions } from "../sessions/sessions.ts";
 import type { PeopleStore } from "../store/people/people.ts";

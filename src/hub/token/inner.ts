@@ -3,8 +3,8 @@
  * name the one account whose files it works on. A token from the token interface names a user of the store, whose ids
  * begin at 1.
  */
-import type { Clock } from "../../support/clock.ts";
-import { SCOPES } from "../../wire/index.ts";
+import type { Clock } from "#core/clock.ts";
+import { SCOPES } from "#wire/index.ts";
 import type { UserRecord } from "../store/store.ts";
 import type { KeyRing } from "./keys.ts";
 import { createTokens, type TokenClaims } from "./tokens.ts";

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
-import type { Clock } from "../../support/clock.ts";
+import type { Clock } from "#core/clock.ts";
 import type { HubOptions } from "../options.ts";
 import type { IdentityStore } from "../store/store.ts";
 

@@ -1,6 +1,6 @@
 /** Settings of keys and tokens. */
 import { z } from "zod";
-import { duration } from "../../support/quantities.ts";
+import { duration } from "#core/quantities.ts";
 
 export const refreshTokens = z.strictObject({
   lifetime: duration("30d").describe(

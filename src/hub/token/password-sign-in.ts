@@ -1,6 +1,6 @@
 /** Sign-in by name and password alone: the token interface, Basic credentials of a push, the file-transfer server. */
 
-import type { Passwords } from "../../support/sign-in/passwords.ts";
+import type { Passwords } from "#core/sign-in/passwords.ts";
 import type { PeopleStore } from "../store/people/people.ts";
 import type { UserRecord } from "../store/store.ts";
 

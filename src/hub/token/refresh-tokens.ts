@@ -1,6 +1,6 @@
 /** Refresh tokens of the token interface (`docs/hub-choices.md`, *Tokens and rights*). */
 import { hash, randomBytes, randomUUID } from "node:crypto";
-import { OAuthError } from "../../wire/token-endpoint.ts";
+import { OAuthError } from "#wire/token-endpoint.ts";
 import type { HubContext } from "../context.ts";
 import type { RefreshToken } from "../store/people/refresh-tokens.ts";
 

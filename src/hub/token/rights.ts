@@ -2,7 +2,7 @@
  * Roles and what they allow (platform facts, *Rights and alarms*; specification, *Authentication* 6). This table is the
  * only one: the access rules of routes name its actions, and `docs/hub-rights.md` derives from both.
  */
-import { ROLE_NAMES, type RoleName } from "../../wire/index.ts";
+import { ROLE_NAMES, type RoleName } from "#wire/index.ts";
 import type { UserRecord } from "../store/store.ts";
 
 /** Roles that may do it. */

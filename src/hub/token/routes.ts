@@ -3,8 +3,8 @@
  * *Tokens*).
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { Attempt } from "../../support/sign-in/throttle.ts";
-import { SCOPES, tokenRequest, tokenResponse } from "../../wire/index.ts";
+import type { Attempt } from "#core/sign-in/throttle.ts";
+import { SCOPES, tokenRequest, tokenResponse } from "#wire/index.ts";
 import {
   accountRefused,
   type Grant,
@@ -14,7 +14,7 @@ import {
   serveTokens,
   type TokenIssuer,
   tooMany,
-} from "../../wire/token-endpoint.ts";
+} from "#wire/token-endpoint.ts";
 import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import type { ClientRecord, UserRecord } from "../store/store.ts";

@@ -1,7 +1,7 @@
 /** Writes accounts, clients and users of the configuration to the store at start. */
-import type { Clock } from "../../support/clock.ts";
-import { ConfigError } from "../../support/errors.ts";
-import { type HashCost, hashPassword, verifyPassword } from "../../support/sign-in/passwords.ts";
+import type { Clock } from "#core/clock.ts";
+import { ConfigError } from "#core/errors.ts";
+import { type HashCost, hashPassword, verifyPassword } from "#core/sign-in/passwords.ts";
 import type { HubOptions } from "../options.ts";
 import { refuseUnknownGrants } from "../sign-on/known-accounts.ts";
 import { foldedText } from "../store/filter-sql.ts";

@@ -1,7 +1,7 @@
 /**
  * Slows down programs that ask for a token at every call (specification, *Authentication* 2). In memory, for each node.
  */
-import type { Clock } from "../../support/clock.ts";
+import type { Clock } from "#core/clock.ts";
 
 const WINDOW_MS = 60_000;
 const KEYS_MAX = 10_000;

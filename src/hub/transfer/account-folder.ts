@@ -6,11 +6,11 @@
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rmdir, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { Clock } from "../../support/clock.ts";
-import { wordsOf } from "../../support/errors.ts";
-import { faultPoint } from "../../support/faults.ts";
-import type { Logger } from "../../support/log.ts";
-import { PRIVATE_FOLDER } from "../../support/private-files.ts";
+import type { Clock } from "#core/clock.ts";
+import { wordsOf } from "#core/errors.ts";
+import { faultPoint } from "#core/faults.ts";
+import type { Logger } from "#core/log.ts";
+import { PRIVATE_FOLDER } from "#core/private-files.ts";
 import { fileNameFault } from "../files/names.ts";
 import { type Entry, type FileTree, noSuchFile, type OpenMode, TreeFault, type Upload } from "./file-tree.ts";
 import {

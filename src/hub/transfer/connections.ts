@@ -3,9 +3,9 @@
  * that only keeps its connection alive, and asks for nothing, counts as idle.
  */
 import type { Socket } from "node:net";
-import type { Logger } from "../../support/log.ts";
-import { createRareWarning } from "../../support/rare-warnings.ts";
-import { addressKey } from "../../support/sign-in/throttle.ts";
+import type { Logger } from "#core/log.ts";
+import { createRareWarning } from "#core/rare-warnings.ts";
+import { addressKey } from "#core/sign-in/throttle.ts";
 import type { TransferOptions } from "./options.ts";
 
 const CHECK_MS_MAX = 5_000;

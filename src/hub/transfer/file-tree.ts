@@ -4,7 +4,7 @@
  * `TreeFault` with words for the sender.
  */
 import { posix } from "node:path";
-import { isMissing, isOutOfSpace, systemCode } from "../../support/errors.ts";
+import { isMissing, isOutOfSpace, systemCode } from "#core/errors.ts";
 
 export interface Entry {
   readonly name: string;

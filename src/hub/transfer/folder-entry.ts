@@ -1,7 +1,7 @@
 /** A file of a sender's folder is unfinished, closed or taken, as the permissions of its owner show. */
 import { fchmodSync, ftruncateSync, futimesSync, type Stats } from "node:fs";
 import { type FileHandle, lstat } from "node:fs/promises";
-import { systemCode } from "../../support/errors.ts";
+import { systemCode } from "#core/errors.ts";
 import { type Entry, TreeFault, toFault } from "./file-tree.ts";
 
 /** Being written, or broken off. */

@@ -1,10 +1,10 @@
 /** The folders of all accounts, and what a user sees of them. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../../support/clock.ts";
-import { wordsOf } from "../../support/errors.ts";
-import type { Logger } from "../../support/log.ts";
-import { PRIVATE_FOLDER } from "../../support/private-files.ts";
+import type { Clock } from "#core/clock.ts";
+import { wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { PRIVATE_FOLDER } from "#core/private-files.ts";
 import { AccountFolder, type FolderParts } from "./account-folder.ts";
 import { type Entry, type FileTree, noSuchFile, TreeFault } from "./file-tree.ts";
 import type { Sender } from "./take.ts";

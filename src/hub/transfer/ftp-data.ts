@@ -5,7 +5,7 @@
 import { randomInt } from "node:crypto";
 import { type AddressInfo, connect, createServer, isIPv6, type Server, type Socket } from "node:net";
 import type { SecureContext } from "node:tls";
-import { systemCode } from "../../support/errors.ts";
+import { systemCode } from "#core/errors.ts";
 import { TreeFault } from "./file-tree.ts";
 import { securedSocket } from "./ftp-control.ts";
 

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { createSecureContext } from "node:tls";
-import { ConfigError, wordsOf } from "../../support/errors.ts";
+import { ConfigError, wordsOf } from "#core/errors.ts";
 import { type FtpParts, FtpSession } from "./ftp-session.ts";
 import type { FtpOptions } from "./options.ts";
 import { type Listening, listenOn, type ServerParts } from "./server-parts.ts";

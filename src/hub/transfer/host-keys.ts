@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import ssh2 from "ssh2";
-import { writeDurably } from "../../support/durable.ts";
-import { ConfigError, systemCode, wordsOf } from "../../support/errors.ts";
+import { writeDurably } from "#core/durable.ts";
+import { ConfigError, systemCode, wordsOf } from "#core/errors.ts";
 
 // Node cannot detect this name in the CommonJS module.
 const { utils } = ssh2;

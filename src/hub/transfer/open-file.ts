@@ -1,7 +1,7 @@
 /** Opens the file of an upload in the folder of an account: most are new, and cost one call. */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
-import { systemCode } from "../../support/errors.ts";
+import { systemCode } from "#core/errors.ts";
 import { noSuchFile, type OpenMode, TreeFault } from "./file-tree.ts";
 import { isTaken, OWNER, rethrow, statusOf, UNFINISHED } from "./folder-entry.ts";
 import type { FolderUsage } from "./folder-usage.ts";

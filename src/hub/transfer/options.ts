@@ -1,6 +1,6 @@
 /** Settings of the file-transfer server: `transfer` of `hub.yaml`. */
 import { z } from "zod";
-import { duration, size } from "../../support/quantities.ts";
+import { duration, size } from "#core/quantities.ts";
 
 const listenAddress = z.string().regex(/^(\[[^\]]+\]|[^:[\]]+):\d{1,5}$/, "expected host:port");
 

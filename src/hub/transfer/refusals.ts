@@ -1,5 +1,5 @@
 /** Devices show their answers to no person, so refusals for want of space are in the log, too. */
-import type { Logger } from "../../support/log.ts";
+import type { Logger } from "#core/log.ts";
 import { REFUSED } from "../files/intake.ts";
 import { TreeFault } from "./file-tree.ts";
 import type { Sender } from "./take.ts";

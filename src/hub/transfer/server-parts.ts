@@ -1,8 +1,8 @@
 import type { AddressInfo, Server } from "node:net";
-import type { Clock } from "../../support/clock.ts";
-import { ConfigError, systemCode } from "../../support/errors.ts";
-import type { Logger } from "../../support/log.ts";
-import { startFault } from "../../support/start-fault.ts";
+import type { Clock } from "#core/clock.ts";
+import { ConfigError, systemCode } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { startFault } from "#core/start-fault.ts";
 import type { Connections } from "./connections.ts";
 import type { TransferOptions } from "./options.ts";
 import type { SignIn } from "./sign-in.ts";

@@ -1,6 +1,6 @@
 /** The servers of all protocols, over whatever the users who sign in may see. */
-import type { Clock } from "../../support/clock.ts";
-import type { Logger } from "../../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
 import { createConnections } from "./connections.ts";
 import { startFtp } from "./ftp-server.ts";
 import type { TransferOptions } from "./options.ts";

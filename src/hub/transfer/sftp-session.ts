@@ -1,8 +1,8 @@
 /** One SFTP channel (protocol version 3, draft-ietf-secsh-filexfer-02): whether they may be read, the tree decides. */
 import { posix } from "node:path";
 import ssh2, { type Attributes, type InputAttributes, type SFTPWrapper } from "ssh2";
-import { wordsOf } from "../../support/errors.ts";
-import type { Logger } from "../../support/log.ts";
+import { wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
 import type { Connection } from "./connections.ts";
 import {
   absolute,

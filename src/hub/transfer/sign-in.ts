@@ -1,10 +1,10 @@
 /** Users of the hub sign in to the file-transfer server as they do to the token interface. */
 import { timingSafeEqual } from "node:crypto";
 import ssh2, { type ParsedKey } from "ssh2";
-import { ConfigError } from "../../support/errors.ts";
-import type { Logger } from "../../support/log.ts";
-import { createRareWarning } from "../../support/rare-warnings.ts";
-import type { Passwords } from "../../support/sign-in/passwords.ts";
+import { ConfigError } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { createRareWarning } from "#core/rare-warnings.ts";
+import type { Passwords } from "#core/sign-in/passwords.ts";
 import type { HubOptions } from "../options.ts";
 import type { PeopleStore } from "../store/people/people.ts";
 import type { FileRecord, UserRecord } from "../store/store.ts";

@@ -1,6 +1,6 @@
 /** Makes a stored file of an upload: the bytes are durable before the record, and the record before the answer. */
-import { wordsOf } from "../../support/errors.ts";
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { wordsOf } from "#core/errors.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import { BlobTooLarge, type Content } from "../files/blobs.ts";
 import { type IntakeParts, quotaExceeded, quotaOf, recordedFor } from "../files/intake.ts";
 import type { StoredFiles } from "../files/service.ts";

@@ -3,10 +3,10 @@
  * become stored ones.
  */
 import { mkdir } from "node:fs/promises";
-import { ConfigError, wordsOf } from "../../support/errors.ts";
-import type { Logger } from "../../support/log.ts";
-import { logNarrowed, narrowModes, PRIVATE_FOLDER } from "../../support/private-files.ts";
-import { startFault } from "../../support/start-fault.ts";
+import { ConfigError, wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { logNarrowed, narrowModes, PRIVATE_FOLDER } from "#core/private-files.ts";
+import { startFault } from "#core/start-fault.ts";
 import type { HubContext } from "../context.ts";
 import type { HubOptions } from "../options.ts";
 import { openFolders } from "./folders.ts";

@@ -1,5 +1,5 @@
 /** Changes by a user whose rights may end while the request for them is in progress. */
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import type { Acting } from "../invitations/actor.ts";
 import type { Steps } from "../store/database.ts";

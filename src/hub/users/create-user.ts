@@ -1,7 +1,7 @@
 /** New users of an account, made by its managers. */
 import type { FastifyRequest } from "fastify";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import type { RoleName, UserBody } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import type { RoleName, UserBody } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";

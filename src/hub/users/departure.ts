@@ -1,6 +1,6 @@
 /** A user leaves an account, or may not sign in for a while. */
 import type { FastifyRequest } from "fastify";
-import type { USER_STATES } from "../../wire/index.ts";
+import type { USER_STATES } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { invalidField } from "../http/problems.ts";
 import type { Steps } from "../store/database.ts";

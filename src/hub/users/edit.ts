@@ -1,8 +1,8 @@
 /** Changes of the fields of a user: PUT and PATCH. */
 import { isDeepStrictEqual } from "node:util";
 import type { Operation } from "fast-json-patch";
-import { HttpProblem, invalidRequest } from "../../wire/http-problem.ts";
-import { type UserChange, type UserFields, userChange } from "../../wire/index.ts";
+import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
+import { type UserChange, type UserFields, userChange } from "#wire/index.ts";
 import { parsed } from "../http/problems.ts";
 import type { Steps } from "../store/database.ts";
 import { changeUser, isPasswordForeign, putMembership, type Taken } from "../store/people/users.ts";

@@ -1,7 +1,7 @@
 /** A change of a user of the caller's account: who may do it, and what the audit trail records of it. */
 import type { FastifyRequest } from "fastify";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import type { AuditAction, RoleName } from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import type { AuditAction, RoleName } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { actorIn, subjectOf } from "../sessions/actor.ts";

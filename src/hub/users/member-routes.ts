@@ -1,17 +1,8 @@
 /** Roles and claims of the users of an account, and its audit trail. */
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { HttpProblem } from "../../wire/http-problem.ts";
-import {
-  type AuditEntry,
-  auditEntry,
-  auditQuery,
-  claim,
-  claimBody,
-  ROLE_NAMES,
-  role,
-  rolesBody,
-} from "../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import { type AuditEntry, auditEntry, auditQuery, claim, claimBody, ROLE_NAMES, role, rolesBody } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { boundMs } from "../data/query.ts";
 import { callerOf } from "../http/access.ts";

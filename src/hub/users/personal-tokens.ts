@@ -1,7 +1,7 @@
 /** Personal API tokens of the caller, in the account of the token. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { newPersonalToken, type PersonalToken, personalToken, personalTokenBody } from "../../wire/index.ts";
+import { newPersonalToken, type PersonalToken, personalToken, personalTokenBody } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";

@@ -1,7 +1,7 @@
 /** Users of an account (specification, *Other endpoints*; `docs/hub-choices.md`, *People*). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { account, type UsersQuery, user, userBody, userChange, userQuery, usersQuery } from "../../wire/index.ts";
+import { account, type UsersQuery, user, userBody, userChange, userQuery, usersQuery } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { changedFixed, judgeFixed, withValues } from "../http/fixed-fields.ts";

@@ -1,6 +1,6 @@
 /** Users as answers show them, at each DisplayLevel. */
 import type { FastifyRequest } from "fastify";
-import type { Claim, RoleName, USER_LEVELS, User } from "../../wire/index.ts";
+import type { Claim, RoleName, USER_LEVELS, User } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import type { ClaimRecord } from "../store/people/claims.ts";

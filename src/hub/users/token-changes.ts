@@ -1,5 +1,5 @@
 /** Personal tokens are made and ended alike by a page and by the interface. */
-import { HttpProblem } from "../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
 import type { Acting } from "../invitations/actor.ts";
 import { type ApiTokenRecord, addApiToken, countApiTokens, removeApiToken } from "../store/people/api-tokens.ts";

@@ -1,5 +1,5 @@
 /** A plan of a mapper for the columns of a file: positions, and readers of the bytes of cells. */
-import type { PlainRows } from "../../readers/plain-rows.ts";
+import type { PlainRows } from "../readers/plain-rows.ts";
 import type { RowPlan } from "../row-plan.ts";
 import { type ByteDates, byteDates } from "./byte-dates.ts";
 

@@ -1,7 +1,8 @@
 /** Reads rows from their bytes, by the plan of a mapper and the rows that the mapper took before. */
-import type { RowTracker } from "../../readers/row-place.ts";
-import { ownBytes } from "../../support/own-copy.ts";
+
+import { ownBytes } from "#core/own-copy.ts";
 import { isPlausible } from "../plausible.ts";
+import type { RowTracker } from "../readers/row-place.ts";
 import type { ReadingIndex } from "../reading-index.ts";
 import type { Rejections } from "../rejections.ts";
 import type { Passed } from "../series-order.ts";

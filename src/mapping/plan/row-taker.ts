@@ -2,8 +2,8 @@
  * Takes the rows of `eachRow`: plain rows from their bytes where the mapper gave a plan, all others by the mapper's
  * `take`, which alone defines what a row means.
  */
-import { PlainRows } from "../../readers/plain-rows.ts";
-import { stampPlace } from "../../readers/row-place.ts";
+import { PlainRows } from "../readers/plain-rows.ts";
+import { stampPlace } from "../readers/row-place.ts";
 import type { RowPlan } from "../row-plan.ts";
 import { bytePlan } from "./byte-plan.ts";
 import { PlannedRows, type PlanTools } from "./planned-rows.ts";

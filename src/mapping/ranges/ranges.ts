@@ -4,8 +4,8 @@
  * thread made counts only if the sequence would have given the same; otherwise the later range is mapped here too.
  */
 import { closeSync, openSync, readSync, rmSync } from "node:fs";
-import { Cut, type NextPlace } from "../../readers/cut.ts";
 import type { Instants } from "../instants.ts";
+import { Cut, type NextPlace } from "../readers/cut.ts";
 import type { RangeReadings, ReadingIndex } from "../reading-index.ts";
 import type { Rejections } from "../rejections.ts";
 import type { SeriesOrders } from "../series-order.ts";

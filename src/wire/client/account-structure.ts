@@ -2,7 +2,7 @@
  * The sources and variables of the account, as the read interface shows them: either selected ones, a few dozen
  * identifiers in one GET, or all of them page by page, when that takes fewer calls.
  */
-import { RejectedError } from "../../support/errors.ts";
+import { RejectedError } from "#core/errors.ts";
 import type { PushTarget } from "../push.ts";
 import type { Source, SourcesQuery, Variable } from "../structure.ts";
 import type { IdentifierKind, SourceIdentifier } from "../target.ts";

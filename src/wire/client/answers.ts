@@ -1,6 +1,6 @@
 /** Text and meaning of a response, for people and for the retry table. */
-import { parsedJson } from "../../support/decoded-text.ts";
-import { masked } from "../../support/secrets.ts";
+import { parsedJson } from "#core/decoded-text.ts";
+import { masked } from "#core/secrets.ts";
 import { problem } from "../problem.ts";
 import { REPLAYED_HEADER } from "../push-request.ts";
 import { WARNING_HEADER, WEBHOOK_WARNING } from "../webhook.ts";

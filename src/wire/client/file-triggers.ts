@@ -1,5 +1,5 @@
 /** The file triggers of the account, all pages of them (specification, *File trigger endpoints*). */
-import { TransientError } from "../../support/errors.ts";
+import { TransientError } from "#core/errors.ts";
 import type { ServiceClient } from "./service.ts";
 
 const PATH = "/fileTrigger";

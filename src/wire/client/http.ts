@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { systemCode, TransientError, wordsOf } from "../../support/errors.ts";
+import { systemCode, TransientError, wordsOf } from "#core/errors.ts";
 
 export interface HttpTimeouts {
   /** All values are in milliseconds. */

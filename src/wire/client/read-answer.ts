@@ -1,7 +1,7 @@
 /** The value of a response of the read and management interface, or the error that the response means. */
 import type { z } from "zod";
-import { parsedJson } from "../../support/decoded-text.ts";
-import { ConfigError, RejectedError, TransientError } from "../../support/errors.ts";
+import { parsedJson } from "#core/decoded-text.ts";
+import { ConfigError, RejectedError, TransientError } from "#core/errors.ts";
 import { answerWords } from "./answers.ts";
 import type { HttpAnswer } from "./http.ts";
 

@@ -1,5 +1,5 @@
 /** Errors for calls whose authorization the service refused. */
-import { ConfigError } from "../../support/errors.ts";
+import { ConfigError } from "#core/errors.ts";
 import { answerWords } from "./answers.ts";
 import type { HttpAnswer, HttpCall } from "./http.ts";
 import type { Token } from "./token.ts";

@@ -3,7 +3,7 @@
  * `Api-Version` and authorisation are on every call; a 401 renews the token once and replays the call.
  */
 import { z } from "zod";
-import type { Clock, ClockSeen } from "../../support/clock.ts";
+import type { Clock, ClockSeen } from "#core/clock.ts";
 import { type DataQuery, type DataRow, dataRows, type Removal, type RemovalQuery, removal } from "../data.ts";
 import {
   type SiteBody,

@@ -3,9 +3,9 @@
  * shortly before `expires_in` runs out, and compared with the configured account at every refresh.
  */
 import { decodeJwt } from "jose/jwt/decode";
-import type { Clock } from "../../support/clock.ts";
-import { parsedJson } from "../../support/decoded-text.ts";
-import { ConfigError, type ErrorCode, HeadgateError, TransientError } from "../../support/errors.ts";
+import type { Clock } from "#core/clock.ts";
+import { parsedJson } from "#core/decoded-text.ts";
+import { ConfigError, type ErrorCode, HeadgateError, TransientError } from "#core/errors.ts";
 import { type TokenResponse, tokenError, tokenResponse } from "../token.ts";
 import { answerWords, retryAfterMs } from "./answers.ts";
 import { type HttpAnswer, type HttpClient, orAborted } from "./http.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AlarmEvaluation } from "../../../src/hub/alarms/evaluation.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { systemClock } from "../../../src/support/clock.ts";
-import { createLog } from "../../../src/support/log.ts";
-import type { AlarmChange } from "../../../src/wire/index.ts";
+import { systemClock } from "#core/clock.ts";
+import { createLog } from "#core/log.ts";
+import { AlarmEvaluation } from "#hub/alarms/evaluation.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import type { AlarmChange } from "#wire/index.ts";
 import { createChain, startReceiver, startTestHub, type TestHub, until } from "../fixture.ts";
 import { sentMails } from "./outbox.ts";
 import { alarmsOf, DAY, settled } from "./scene.ts";

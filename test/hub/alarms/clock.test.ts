@@ -1,9 +1,9 @@
 /** Alarms that depend on the time, over the clock of a hub: each comes, is sent once, and goes away. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type RunningHub, startHub } from "../../../src/hub/hub.ts";
-import { type HubOptions, hubOptions } from "../../../src/hub/options.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
-import type { AlarmChange } from "../../../src/wire/index.ts";
+import { silentLog as log } from "#core/log.ts";
+import { type RunningHub, startHub } from "#hub/hub.ts";
+import { type HubOptions, hubOptions } from "#hub/options.ts";
+import type { AlarmChange } from "#wire/index.ts";
 import { LITTLE_HASHING as hashCost } from "../../support/hash-cost.ts";
 import { JumpingClock } from "../../support/jumping-clock.ts";
 import { calculate, openScene, pushValues, untilCalculated } from "../calculated/scene.ts";

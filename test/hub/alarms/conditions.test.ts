@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AlarmPoint, isLevel, judgePoint, leavesState, type Memory } from "../../../src/hub/alarms/conditions.ts";
-import { carried, progressed, type Rule } from "../../../src/hub/alarms/progress.ts";
-import { type AlarmCondition, alarmCondition } from "../../../src/wire/index.ts";
+import { type AlarmPoint, isLevel, judgePoint, leavesState, type Memory } from "#hub/alarms/conditions.ts";
+import { carried, progressed, type Rule } from "#hub/alarms/progress.ts";
+import { type AlarmCondition, alarmCondition } from "#wire/index.ts";
 
 const HOUR_MS = 3_600_000;
 const START = Date.UTC(2026, 2, 1);

@@ -1,9 +1,9 @@
 /** Mails about alarms beyond the limit of an account in an hour. */
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type RunningHub, startHub } from "../../../src/hub/hub.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
+import { silentLog as log } from "#core/log.ts";
+import { type RunningHub, startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
 import { LITTLE_HASHING as hashCost } from "../../support/hash-cost.ts";
 import { JumpingClock } from "../../support/jumping-clock.ts";
 import { callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory, until } from "../fixture.ts";

@@ -1,11 +1,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { AlarmDispatch } from "../../../src/hub/alarms/dispatch.ts";
-import { addDispatch, type NewDispatch } from "../../../src/hub/store/alarms/dispatches.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { systemClock as clock } from "../../../src/support/clock.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
+import { systemClock as clock } from "#core/clock.ts";
+import { silentLog as log } from "#core/log.ts";
+import { AlarmDispatch } from "#hub/alarms/dispatch.ts";
+import { addDispatch, type NewDispatch } from "#hub/store/alarms/dispatches.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { createChain, startReceiver, startTestHub, type TestHub, until } from "../fixture.ts";
 
 let hub: TestHub;

@@ -1,11 +1,11 @@
 /** Alarms are evaluated in slices, by turns of the accounts. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AlarmEvaluation } from "../../../src/hub/alarms/evaluation.ts";
-import { change } from "../../../src/hub/store/database.ts";
-import { openStore } from "../../../src/hub/store/open.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { systemClock as clock } from "../../../src/support/clock.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
+import { systemClock as clock } from "#core/clock.ts";
+import { silentLog as log } from "#core/log.ts";
+import { AlarmEvaluation } from "#hub/alarms/evaluation.ts";
+import { change } from "#hub/store/database.ts";
+import { openStore } from "#hub/store/open.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";
 import { settled } from "./scene.ts";
 

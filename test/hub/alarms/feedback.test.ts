@@ -1,6 +1,6 @@
 /** Alarms that push their state into what they watch are refused, or paused; so is one that changes again and again. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Alarm, AlarmTemplateBody } from "../../../src/wire/index.ts";
+import type { Alarm, AlarmTemplateBody } from "#wire/index.ts";
 import { createChain, startReceiver, startTestHub, type TestHub, until } from "../fixture.ts";
 import { sentMails } from "./outbox.ts";
 import { alarmsOf, DAY } from "./scene.ts";

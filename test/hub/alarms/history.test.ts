@@ -1,6 +1,6 @@
 /** How long the changes of alarms are kept (`keep.alarmHistory`). */
 import { afterEach, expect, test } from "vitest";
-import type { HubStore } from "../../../src/hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { startTestHub, type TestHub, until } from "../fixture.ts";
 import { alarmsOf } from "./scene.ts";
 

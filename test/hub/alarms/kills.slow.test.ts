@@ -1,6 +1,6 @@
 /** A hub that is killed while it evaluates alarms neither loses a change nor reports one twice. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { AlarmChange } from "../../../src/wire/index.ts";
+import type { AlarmChange } from "#wire/index.ts";
 import { createChain, type HubCalls, temporaryDirectory, until } from "../fixture.ts";
 import { HubProcess } from "../hub-process.ts";
 import { sentMails } from "./outbox.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { judgeMoment, type MomentFacts, nextMoment } from "../../../src/hub/alarms/moments.ts";
-import { ruleOf } from "../../../src/hub/alarms/rule.ts";
-import type { Watched } from "../../../src/hub/alarms/watched.ts";
-import type { StoredAlarm } from "../../../src/hub/store/alarms/records.ts";
-import { alarmTemplateBody } from "../../../src/wire/index.ts";
+import { judgeMoment, type MomentFacts, nextMoment } from "#hub/alarms/moments.ts";
+import { ruleOf } from "#hub/alarms/rule.ts";
+import type { Watched } from "#hub/alarms/watched.ts";
+import type { StoredAlarm } from "#hub/store/alarms/records.ts";
+import { alarmTemplateBody } from "#wire/index.ts";
 
 const at = (text: string) => Date.parse(`2026-01-15T${text}:00Z`);
 const FACTS: MomentFacts = { newest: new Map(), around: new Map(), files: new Map(), calculations: new Map() };

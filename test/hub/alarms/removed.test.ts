@@ -1,9 +1,9 @@
 /** Alarms whose newest judged point was removed (`DELETE /data`). */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AlarmEvaluation } from "../../../src/hub/alarms/evaluation.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { systemClock } from "../../../src/support/clock.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
+import { systemClock } from "#core/clock.ts";
+import { silentLog as log } from "#core/log.ts";
+import { AlarmEvaluation } from "#hub/alarms/evaluation.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
 import { alarmsOf, DAY, settled } from "./scene.ts";
 

@@ -1,6 +1,6 @@
 /** What tests of alarms do at a hub. */
-import type { AlarmEvaluation } from "../../../src/hub/alarms/evaluation.ts";
-import type { AlarmChange } from "../../../src/wire/index.ts";
+import type { AlarmEvaluation } from "#hub/alarms/evaluation.ts";
+import type { AlarmChange } from "#wire/index.ts";
 import { createChain, type TestHub, until } from "../fixture.ts";
 
 export const DAY = "2026-03-01";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { counts, lastTime, nextCounted, nextTime } from "../../../src/hub/alarms/schedule.ts";
+import { counts, lastTime, nextCounted, nextTime } from "#hub/alarms/schedule.ts";
 
 const PARIS = "Europe/Paris";
 const at = (text: string) => Date.parse(text);

@@ -1,8 +1,8 @@
 /** The selections of many templates of one account leave the others their turn. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { WatchedAlarms } from "../../../src/hub/alarms/watched.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
+import { silentLog as log } from "#core/log.ts";
+import { WatchedAlarms } from "#hub/alarms/watched.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
 import { alarmsOf } from "./scene.ts";
 

@@ -1,12 +1,12 @@
 /** Several hubs over one schema of PostgreSQL share alarms: each change is made, recorded and reported by one. */
 import { expect, test } from "vitest";
-import { AlarmEvaluation } from "../../../src/hub/alarms/evaluation.ts";
-import { startHub } from "../../../src/hub/hub.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { systemClock as clock } from "../../../src/support/clock.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
-import type { AlarmChange } from "../../../src/wire/index.ts";
+import { systemClock as clock } from "#core/clock.ts";
+import { silentLog as log } from "#core/log.ts";
+import { AlarmEvaluation } from "#hub/alarms/evaluation.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import type { AlarmChange } from "#wire/index.ts";
 import { LITTLE_HASHING as hashCost } from "../../support/hash-cost.ts";
 import {
   callsOf,

@@ -1,10 +1,10 @@
 /** Points of a group of operations that began before the hub watched them are evaluated, too. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { AlarmEvaluation } from "../../../src/hub/alarms/evaluation.ts";
-import { startAlarms } from "../../../src/hub/alarms/service.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
+import { silentLog as log } from "#core/log.ts";
+import { AlarmEvaluation } from "#hub/alarms/evaluation.ts";
+import { startAlarms } from "#hub/alarms/service.ts";
+import { hubOptions } from "#hub/options.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { JumpingClock } from "../../support/jumping-clock.ts";
 import { rawOptions, startTestHub, type TestHub } from "../fixture.ts";
 import { alarmsOf } from "./scene.ts";

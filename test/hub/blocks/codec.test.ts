@@ -1,7 +1,7 @@
 /** What was packed comes back bit by bit. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Columns, packed, sumsIn, unpacked } from "../../../src/hub/store/blocks/codec.ts";
+import { type Columns, packed, sumsIn, unpacked } from "#hub/store/blocks/codec.ts";
 
 const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
 const decimal = fc

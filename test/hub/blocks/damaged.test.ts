@@ -1,9 +1,9 @@
 /** Stored points whose bytes are damaged hold up nothing but what cannot do without them. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { addBlocks, type Block, blockOf } from "../../../src/hub/store/blocks/blocks.ts";
-import { change, rows, type Steps } from "../../../src/hub/store/database.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { createLog } from "../../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { addBlocks, type Block, blockOf } from "#hub/store/blocks/blocks.ts";
+import { change, rows, type Steps } from "#hub/store/database.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";
 
 const STEP_MS = 900_000;

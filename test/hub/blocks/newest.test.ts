@@ -2,11 +2,11 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { applyOperations } from "../../../src/hub/push/apply.ts";
-import { ReadingColumns } from "../../../src/hub/store/columns.ts";
-import { openIngestStore, openStore } from "../../../src/hub/store/open.ts";
-import type { HubStore, IngestStore } from "../../../src/hub/store/store.ts";
-import { systemClock } from "../../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import { applyOperations } from "#hub/push/apply.ts";
+import { ReadingColumns } from "#hub/store/columns.ts";
+import { openIngestStore, openStore } from "#hub/store/open.ts";
+import type { HubStore, IngestStore } from "#hub/store/store.ts";
 import { temporaryDirectory, waitingOperation } from "../fixture.ts";
 import { allPoints } from "../stored-points.ts";
 

@@ -1,12 +1,12 @@
 /** Points in blocks on PostgreSQL alone: hubs over one schema that write and pack one variable, and short pages. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RunningHub, startHub } from "../../../src/hub/hub.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { row } from "../../../src/hub/store/database.ts";
-import { createPool } from "../../../src/hub/store/postgres/database.ts";
-import { readHeads } from "../../../src/hub/store/postgres/heads.ts";
-import type { HubStore, PointStore } from "../../../src/hub/store/store.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
+import { silentLog as log } from "#core/log.ts";
+import { type RunningHub, startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import { row } from "#hub/store/database.ts";
+import { createPool } from "#hub/store/postgres/database.ts";
+import { readHeads } from "#hub/store/postgres/heads.ts";
+import type { HubStore, PointStore } from "#hub/store/store.ts";
 import { callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory, usePostgres } from "../fixture.ts";
 
 const STEP_MS = 900_000;

@@ -1,11 +1,11 @@
 /** When rows become blocks, and when they must not. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Packing, packRows } from "../../../src/hub/store/blocks/pack.ts";
-import { RUN_MIN } from "../../../src/hub/store/blocks/plan.ts";
-import { change, type Database, row, rows, type Steps } from "../../../src/hub/store/database.ts";
-import { POSTGRES } from "../../../src/hub/store/postgres/dialect.ts";
-import { SQLITE } from "../../../src/hub/store/sqlite/dialect.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
+import { Packing, packRows } from "#hub/store/blocks/pack.ts";
+import { RUN_MIN } from "#hub/store/blocks/plan.ts";
+import { change, type Database, row, rows, type Steps } from "#hub/store/database.ts";
+import { POSTGRES } from "#hub/store/postgres/dialect.ts";
+import { SQLITE } from "#hub/store/sqlite/dialect.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { createChain, startTestHub, type TestHub, until } from "../fixture.ts";
 
 const STEP_MS = 900_000;

@@ -1,12 +1,12 @@
 /** Readings that touch many blocks of one variable are put into few of them at one time. */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { addBlocks, BLOCK_POINTS } from "../../../src/hub/store/blocks/blocks.ts";
-import { segmentsOf } from "../../../src/hub/store/blocks/new-points.ts";
-import { neededBlocks, partsOf, slicesOf } from "../../../src/hub/store/blocks/parts.ts";
-import { ReadingColumns } from "../../../src/hub/store/columns.ts";
-import { row, rows } from "../../../src/hub/store/database.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
+import { addBlocks, BLOCK_POINTS } from "#hub/store/blocks/blocks.ts";
+import { segmentsOf } from "#hub/store/blocks/new-points.ts";
+import { neededBlocks, partsOf, slicesOf } from "#hub/store/blocks/parts.ts";
+import { ReadingColumns } from "#hub/store/columns.ts";
+import { row, rows } from "#hub/store/database.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";
 import { variableFacts } from "../variable-facts.ts";
 

@@ -4,11 +4,11 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RUN_MIN } from "../../../src/hub/store/blocks/plan.ts";
-import { row, rows } from "../../../src/hub/store/database.ts";
-import { openSeries } from "../../../src/hub/store/open.ts";
-import type { OpenSeries, Span } from "../../../src/hub/store/quality/series.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
+import { RUN_MIN } from "#hub/store/blocks/plan.ts";
+import { row, rows } from "#hub/store/database.ts";
+import { openSeries } from "#hub/store/open.ts";
+import type { OpenSeries, Span } from "#hub/store/quality/series.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { createChain, type Query, startTestHub, type TestHub, until } from "../fixture.ts";
 
 let hub: TestHub;

@@ -1,16 +1,16 @@
 /** Runs of calculations, whose nodes end in the middle. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { judgeDefinition } from "../../../src/hub/calculated/definition/judge.ts";
-import { HeldLanes } from "../../../src/hub/calculated/recalculation/held-lanes.ts";
-import { readyVariables } from "../../../src/hub/calculated/recalculation/order.ts";
-import { acceptPart } from "../../../src/hub/calculated/recalculation/recalculation.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { SUSPICIOUS_TAKEOVERS, TAKEOVERS_MAX } from "../../../src/hub/store/calculated/claims.ts";
-import { openStore } from "../../../src/hub/store/open.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { systemClock as clock } from "../../../src/support/clock.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
-import { calculatedBody } from "../../../src/wire/index.ts";
+import { systemClock as clock } from "#core/clock.ts";
+import { silentLog as log } from "#core/log.ts";
+import { judgeDefinition } from "#hub/calculated/definition/judge.ts";
+import { HeldLanes } from "#hub/calculated/recalculation/held-lanes.ts";
+import { readyVariables } from "#hub/calculated/recalculation/order.ts";
+import { acceptPart } from "#hub/calculated/recalculation/recalculation.ts";
+import { hubOptions } from "#hub/options.ts";
+import { SUSPICIOUS_TAKEOVERS, TAKEOVERS_MAX } from "#hub/store/calculated/claims.ts";
+import { openStore } from "#hub/store/open.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import { calculatedBody } from "#wire/index.ts";
 import { rawOptions, temporaryDirectory } from "../fixture.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

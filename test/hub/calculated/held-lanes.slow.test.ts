@@ -1,10 +1,10 @@
 /** A push on PostgreSQL holds the lane of its account while it is applied: other accounts calculate meanwhile. */
 import { expect, test } from "vitest";
-import { startHub } from "../../../src/hub/hub.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { createPool, transact } from "../../../src/hub/store/postgres/database.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
+import { silentLog as log } from "#core/log.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import { createPool, transact } from "#hub/store/postgres/database.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { callsOf, rawOptions, temporaryDirectory, usePostgres } from "../fixture.ts";
 import { calculate, openScene, untilCalculated, valuesOf } from "./scene.ts";
 

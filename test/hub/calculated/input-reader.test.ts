@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { PlannedInput } from "../../../src/hub/calculated/recalculation/formulas.ts";
-import { InputReader } from "../../../src/hub/calculated/recalculation/input-reader.ts";
-import type { Piece, PointRange, PointRow, VariableFacts } from "../../../src/hub/store/store.ts";
+import type { PlannedInput } from "#hub/calculated/recalculation/formulas.ts";
+import { InputReader } from "#hub/calculated/recalculation/input-reader.ts";
+import type { Piece, PointRange, PointRow, VariableFacts } from "#hub/store/store.ts";
 
 const CHUNK = 10;
 const never = new AbortController().signal;

@@ -1,18 +1,18 @@
 /** Intervals that are due to be calculated, marked by each change that a formula can see. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { judgeDefinition } from "../../../src/hub/calculated/definition/judge.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { applyOperations } from "../../../src/hub/push/apply.ts";
-import { INTERVALS_MAX, type Mark, markDue, WHOLE_HISTORY } from "../../../src/hub/store/calculated/marks.ts";
-import { ReadingColumns } from "../../../src/hub/store/columns.ts";
-import { insert, rows, type StoreDialect } from "../../../src/hub/store/database.ts";
-import { IngestEffects } from "../../../src/hub/store/ingest-effects.ts";
-import { openIngestStore, openStore } from "../../../src/hub/store/open.ts";
-import { POSTGRES } from "../../../src/hub/store/postgres/dialect.ts";
-import { SQLITE } from "../../../src/hub/store/sqlite/dialect.ts";
-import type { HubStore, IngestReport, IngestStore } from "../../../src/hub/store/store.ts";
-import { systemClock } from "../../../src/support/clock.ts";
-import { type Calculated, calculatedBody } from "../../../src/wire/index.ts";
+import { systemClock } from "#core/clock.ts";
+import { judgeDefinition } from "#hub/calculated/definition/judge.ts";
+import { hubOptions } from "#hub/options.ts";
+import { applyOperations } from "#hub/push/apply.ts";
+import { INTERVALS_MAX, type Mark, markDue, WHOLE_HISTORY } from "#hub/store/calculated/marks.ts";
+import { ReadingColumns } from "#hub/store/columns.ts";
+import { insert, rows, type StoreDialect } from "#hub/store/database.ts";
+import { IngestEffects } from "#hub/store/ingest-effects.ts";
+import { openIngestStore, openStore } from "#hub/store/open.ts";
+import { POSTGRES } from "#hub/store/postgres/dialect.ts";
+import { SQLITE } from "#hub/store/sqlite/dialect.ts";
+import type { HubStore, IngestReport, IngestStore } from "#hub/store/store.ts";
+import { type Calculated, calculatedBody } from "#wire/index.ts";
 import { rawOptions, temporaryDirectory, waitingOperation } from "../fixture.ts";
 
 const HOUR = 3_600_000;

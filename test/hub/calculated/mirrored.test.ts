@@ -1,13 +1,8 @@
 /** The dates that a formula sees, and the outputs that a change affects, are two views of one relation. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  affectedBy,
-  CALENDAR_UNITS,
-  type InputReach,
-  seenDates,
-} from "../../../src/hub/calculated/recalculation/reach.ts";
-import type { Granularity } from "../../../src/wire/index.ts";
+import { affectedBy, CALENDAR_UNITS, type InputReach, seenDates } from "#hub/calculated/recalculation/reach.ts";
+import type { Granularity } from "#wire/index.ts";
 import { regularSteps } from "./regular-steps.ts";
 
 const QUARTER = 900_000;

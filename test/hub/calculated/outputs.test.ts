@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, readyVariables } from "../../../src/hub/calculated/recalculation/order.ts";
-import { outputsOf } from "../../../src/hub/calculated/recalculation/outputs.ts";
-import { defaultVersionOf } from "../../../src/hub/calculated/recalculation/version.ts";
-import { decompressed } from "../../../src/hub/push/body-compression.ts";
-import type { MarkedVariable } from "../../../src/hub/store/calculated/claims.ts";
+import { PATIENCE_MS, readyVariables } from "#hub/calculated/recalculation/order.ts";
+import { outputsOf } from "#hub/calculated/recalculation/outputs.ts";
+import { defaultVersionOf } from "#hub/calculated/recalculation/version.ts";
+import { decompressed } from "#hub/push/body-compression.ts";
+import type { MarkedVariable } from "#hub/store/calculated/claims.ts";
 
 test.each([
   ["2026-03-01T12:00:00.001Z", "2026-03-01T13:00:00"],

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { endOfPart, stretchesOf, unitOfTimeBase } from "../../../src/hub/calculated/recalculation/parts.ts";
-import { affectedBy, type InputReach, merged, seenDates } from "../../../src/hub/calculated/recalculation/reach.ts";
+import { endOfPart, stretchesOf, unitOfTimeBase } from "#hub/calculated/recalculation/parts.ts";
+import { affectedBy, type InputReach, merged, seenDates } from "#hub/calculated/recalculation/reach.ts";
 import { regularSteps } from "./regular-steps.ts";
 
 const ZONE = "Europe/Paris";

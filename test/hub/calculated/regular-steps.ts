@@ -1,5 +1,5 @@
 /** Points at regular dates, for tests of what formulas see. */
-import type { DirectedSteps, Interval, PointSteps } from "../../../src/hub/calculated/recalculation/reach.ts";
+import type { DirectedSteps, Interval, PointSteps } from "#hub/calculated/recalculation/reach.ts";
 
 /** Points at the multiples of a step, and the queries that were made for ordered dates. */
 export function regularSteps(stepMs: number, { fromMs, toMs }: Interval) {

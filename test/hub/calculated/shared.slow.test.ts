@@ -1,8 +1,8 @@
 /** Several hubs over one schema of PostgreSQL share calculations. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type RunningHub, startHub } from "../../../src/hub/hub.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
+import { silentLog as log } from "#core/log.ts";
+import { type RunningHub, startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
 import { LITTLE_HASHING as hashCost } from "../../support/hash-cost.ts";
 import { callsOf, type HubCalls, rawOptions, temporaryDirectory, usePostgres } from "../fixture.ts";
 import { HubProcess } from "../hub-process.ts";

@@ -2,13 +2,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import {
-  createReceivers,
-  isPublic,
-  type LookUpAll,
-  publicLookup,
-  reachOf,
-} from "../../../src/hub/deliveries/receivers.ts";
+import { createReceivers, isPublic, type LookUpAll, publicLookup, reachOf } from "#hub/deliveries/receivers.ts";
 
 describe("an address", () => {
   it.each([

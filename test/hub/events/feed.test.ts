@@ -1,7 +1,7 @@
 /** `GET /events`: one who follows `next` gets every event once, or is told what is lost. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { addEvents, type NewEvent } from "../../../src/hub/store/events/events.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
+import { addEvents, type NewEvent } from "#hub/store/events/events.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
 
 let hub: TestHub;

@@ -2,12 +2,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type RunningHub, startHub } from "../../../src/hub/hub.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { addEvents } from "../../../src/hub/store/events/events.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
-import type { EventDelivery } from "../../../src/wire/index.ts";
+import { silentLog as log } from "#core/log.ts";
+import { type RunningHub, startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import { addEvents } from "#hub/store/events/events.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import type { EventDelivery } from "#wire/index.ts";
 import { LITTLE_HASHING as hashCost } from "../../support/hash-cost.ts";
 import { callsOf, rawOptions, startReceiver, temporaryDirectory, usePostgres } from "../fixture.ts";
 import { HubProcess } from "../hub-process.ts";

@@ -1,6 +1,6 @@
 /** What becomes an event: outcomes of pushes, states of stored files, changes of structure. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { HubStore } from "../../../src/hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";
 
 let hub: TestHub;

@@ -1,8 +1,8 @@
 /** Subscriptions: what their receivers get, and what managers see of them. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { addEvents, type NewEvent } from "../../../src/hub/store/events/events.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { eventDelivery, SIGNATURE_HEADER, verifyWebhook } from "../../../src/wire/index.ts";
+import { addEvents, type NewEvent } from "#hub/store/events/events.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import { eventDelivery, SIGNATURE_HEADER, verifyWebhook } from "#wire/index.ts";
 import { type Received, startReceiver, startTestHub, type TestHub } from "../fixture.ts";
 
 const OPTIONS = {

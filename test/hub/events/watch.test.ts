@@ -1,8 +1,8 @@
 /** Readers of feeds that wait. */
 import { expect, test } from "vitest";
-import { createEventWatch } from "../../../src/hub/events/watch.ts";
-import { systemClock } from "../../../src/support/clock.ts";
-import { createLog } from "../../../src/support/log.ts";
+import { systemClock } from "#core/clock.ts";
+import { createLog } from "#core/log.ts";
+import { createEventWatch } from "#hub/events/watch.ts";
 
 test("readers of one account that wait leave room for those of another", async () => {
   const watch = createEventWatch({ newest: async () => new Map() }, { log: createLog("silent"), clock: systemClock });

@@ -1,7 +1,7 @@
 /** The explorer as a person uses it: in Chromium, by the words on the page. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildPage } from "../../../src/support/pages/bundle.ts";
+import { buildPage } from "#core/pages/bundle.ts";
 import { describeInChromium, openChromium } from "../../support/chromium.ts";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";
 import { pageFaults } from "../page-faults.ts";

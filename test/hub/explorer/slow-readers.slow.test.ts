@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { HubStore, PointStore } from "../../../src/hub/store/store.ts";
+import type { HubStore, PointStore } from "#hub/store/store.ts";
 import { createChain, startTestHub, type TestHub, until } from "../fixture.ts";
 
 const CHUNK = 1_000;

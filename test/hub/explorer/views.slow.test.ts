@@ -1,7 +1,7 @@
 /** Views of the explorer and the values at a position of them: in Chromium, with the keyboard, against /data. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildPage } from "../../../src/support/pages/bundle.ts";
+import { buildPage } from "#core/pages/bundle.ts";
 import { axeFaults } from "../../operations/console/console-browser.ts";
 import { describeInChromium, openChromium } from "../../support/chromium.ts";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";

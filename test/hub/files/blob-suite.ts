@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
-import { type BlobStore, BlobTooLarge } from "../../../src/hub/files/blobs.ts";
-import { type Clock, systemClock } from "../../../src/support/clock.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
+import { type BlobStore, BlobTooLarge } from "#hub/files/blobs.ts";
 
 export const HOUR_MS = 3_600_000;
 export const never = async () => false;

@@ -3,9 +3,9 @@ import { readdir, readlink } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startHub } from "../../../src/hub/hub.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { createLog } from "../../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
 import { LITTLE_HASHING as hashCost } from "../../support/hash-cost.ts";
 import { callsOf, type HubCalls, multipartOf, rawOptions, temporaryDirectory } from "../fixture.ts";
 

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { BlobStore } from "../../../src/hub/files/blobs.ts";
-import { openFolderBlobs } from "../../../src/hub/files/folder-blobs.ts";
-import { systemClock } from "../../../src/support/clock.ts";
+import { systemClock } from "#core/clock.ts";
+import type { BlobStore } from "#hub/files/blobs.ts";
+import { openFolderBlobs } from "#hub/files/folder-blobs.ts";
 import { temporaryDirectory } from "../fixture.ts";
 import { blobSuite, bytesOf, HOUR_MS, never, textOf } from "./blob-suite.ts";
 

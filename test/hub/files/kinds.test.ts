@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { kindOf } from "../../../src/hub/files/kinds.ts";
+import { kindOf } from "#hub/files/kinds.ts";
 
 const latin1 = (text: string) => Buffer.from(text, "latin1");
 

@@ -1,10 +1,10 @@
 /** The records of stored files, as the contract of the store has them. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { FILE_STATES } from "../../../src/hub/files/states.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { openStore } from "../../../src/hub/store/open.ts";
-import type { HubStore, NewFile } from "../../../src/hub/store/store.ts";
-import { FILE_STATE_NAMES, type FileState } from "../../../src/wire/index.ts";
+import { FILE_STATES } from "#hub/files/states.ts";
+import { hubOptions } from "#hub/options.ts";
+import { openStore } from "#hub/store/open.ts";
+import type { HubStore, NewFile } from "#hub/store/store.ts";
+import { FILE_STATE_NAMES, type FileState } from "#wire/index.ts";
 import { rawOptions, temporaryDirectory } from "../fixture.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -1,6 +1,6 @@
 /** A file that is refused for its size or for the quota of its account leaves one line in the log. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { createLog } from "../../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
 import { sftpSender } from "../transfer/sender.ts";
 

@@ -2,7 +2,7 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createLog } from "../../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
 import { startTestHub, type TestHub, temporaryDirectory } from "../fixture.ts";
 
 const SCANNER = `

@@ -5,7 +5,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fromBufferPromise } from "yauzl";
-import { createLog } from "../../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
 import { createChain, multipartOf, type Query, startTestHub, type TestHub } from "../fixture.ts";
 
 let hub: TestHub;

@@ -1,12 +1,12 @@
 /** Links that work once, until their time is over; and where mails cannot leave. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createCarrier } from "../../../src/hub/mail/carrier.ts";
-import { hashOfToken, newLinkSecret, temporaryPassword } from "../../../src/hub/mail/link-secret.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { addLink, claimLink, endLinks } from "../../../src/hub/store/mail/links.ts";
-import { openStore } from "../../../src/hub/store/open.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { createLog } from "../../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { createCarrier } from "#hub/mail/carrier.ts";
+import { hashOfToken, newLinkSecret, temporaryPassword } from "#hub/mail/link-secret.ts";
+import { hubOptions } from "#hub/options.ts";
+import { addLink, claimLink, endLinks } from "#hub/store/mail/links.ts";
+import { openStore } from "#hub/store/open.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { rawOptions, temporaryDirectory } from "../fixture.ts";
 
 let store: HubStore;

@@ -3,10 +3,10 @@
  * below as well; the lane of the account keeps two changes from waiting for each other.
  */
 import { expect, test } from "vitest";
-import { startHub } from "../../../src/hub/hub.ts";
-import { hubOptions } from "../../../src/hub/options.ts";
-import { silentLog as log } from "../../../src/support/log.ts";
-import type { Found } from "../../../src/wire/search.ts";
+import { silentLog as log } from "#core/log.ts";
+import { startHub } from "#hub/hub.ts";
+import { hubOptions } from "#hub/options.ts";
+import type { Found } from "#wire/search.ts";
 import { LITTLE_HASHING as hashCost } from "../../support/hash-cost.ts";
 import { callsOf, rawOptions, temporaryDirectory, usePostgres } from "../fixture.ts";
 

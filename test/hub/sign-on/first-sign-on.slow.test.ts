@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { HubStore } from "../../../src/hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { startTestHub, type TestHub, usePostgres } from "../fixture.ts";
 
 let hub: TestHub;

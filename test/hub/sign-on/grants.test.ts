@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { grantedBy } from "../../../src/hub/sign-on/grants.ts";
-import { signInOptions } from "../../../src/hub/sign-on/options.ts";
-import { claimOf, textOf } from "../../../src/support/sign-on/claims.ts";
+import { claimOf, textOf } from "#core/sign-on/claims.ts";
+import { grantedBy } from "#hub/sign-on/grants.ts";
+import { signInOptions } from "#hub/sign-on/options.ts";
 
 const PROVIDER = { name: "company", label: "Company", issuer: "https://login.example.org", clientId: "hub" };
 const parsed = (more: object) => signInOptions.safeParse({ oidc: [{ ...PROVIDER, ...more }] });

@@ -1,7 +1,7 @@
 /** The hub's side of OpenID Connect, at a real provider. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type OidcProvider, signInOptions } from "../../../src/hub/sign-on/options.ts";
-import { createProviderClient, type ProviderClient } from "../../../src/support/sign-on/provider.ts";
+import { createProviderClient, type ProviderClient } from "#core/sign-on/provider.ts";
+import { type OidcProvider, signInOptions } from "#hub/sign-on/options.ts";
 import { CLIENT, type RealProvider, startProvider } from "./real-provider.ts";
 
 const CALLBACK = "https://hub.example.org/sign-in/oidc/company/callback";

@@ -1,10 +1,10 @@
 /** Single sign-on of people, from the button to their own page, at a real provider. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { change } from "../../../src/hub/store/database.ts";
-import { createUser, putMembership, setState, setTemporaryPassword } from "../../../src/hub/store/people/users.ts";
-import { offerSecondFactor } from "../../../src/hub/store/sessions/second-factors.ts";
-import type { HubStore, UserRecord } from "../../../src/hub/store/store.ts";
-import { createLog } from "../../../src/support/log.ts";
+import { createLog } from "#core/log.ts";
+import { change } from "#hub/store/database.ts";
+import { createUser, putMembership, setState, setTemporaryPassword } from "#hub/store/people/users.ts";
+import { offerSecondFactor } from "#hub/store/sessions/second-factors.ts";
+import type { HubStore, UserRecord } from "#hub/store/store.ts";
 import { openBrowser } from "../browser.ts";
 import { GRANT, startTestHub, type TestHub } from "../fixture.ts";
 import { type MailBox, openMailBox, pathOf as pathOfLink, tokenOf } from "../mail/mail-box.ts";

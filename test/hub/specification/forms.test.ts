@@ -1,6 +1,6 @@
 /** Forms and time-sliced attributes, as the specification has them. */
 import { afterAll, beforeAll, expect } from "vitest";
-import { form } from "../../../src/wire/index.ts";
+import { form } from "#wire/index.ts";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";
 import { rule } from "./rule.ts";
 

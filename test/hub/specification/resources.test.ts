@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from "vitest";
-import { UNITS, type Unit } from "../../../src/wire/index.ts";
+import { UNITS, type Unit } from "#wire/index.ts";
 import { createChain, type Query, startTestHub, type TestHub } from "../fixture.ts";
 import { rule } from "./rule.ts";
 

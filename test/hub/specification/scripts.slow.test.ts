@@ -1,6 +1,6 @@
 /** The rules of R scripts, on every engine: what a script finds, and what becomes of what it gives. */
 import { afterAll, beforeAll, expect } from "vitest";
-import type { CalculationEngine, CalculationInput } from "../../../src/hub/calculated/engines/engine.ts";
+import type { CalculationEngine, CalculationInput } from "#hub/calculated/engines/engine.ts";
 import { engineNames, messageOf, openEngine, run } from "../calculated/engines/r/engines.ts";
 import { rule } from "./rule.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect } from "vitest";
-import { storedFile } from "../../../src/wire/index.ts";
+import { storedFile } from "#wire/index.ts";
 import { createChain, type Query, startTestHub, type TestHub } from "../fixture.ts";
 import { rule } from "./rule.ts";
 

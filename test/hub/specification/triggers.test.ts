@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from "vitest";
-import { shownFileTrigger } from "../../../src/wire/index.ts";
+import { shownFileTrigger } from "#wire/index.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
 import { rule } from "./rule.ts";
 

@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
-import { claim, role, user } from "../../../src/wire/index.ts";
+import { claim, role, user } from "#wire/index.ts";
 import { GRANT, startTestHub, type TestHub } from "../fixture.ts";
 import { rule } from "./rule.ts";
 

@@ -1,8 +1,8 @@
 /** Sessions of SFTP and FTP that were opened before the user lost the right, the account or the password. */
 import { once } from "node:events";
 import { afterEach, expect, test } from "vitest";
-import { putMembership, removeMembership, setPassword, setState } from "../../../src/hub/store/people/users.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
+import { putMembership, removeMembership, setPassword, setState } from "#hub/store/people/users.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
 import { type RawFtp, rawSender } from "./raw-ftp.ts";
 import { portOf, type SftpSender, sftpSender, storedFiles } from "./sender.ts";

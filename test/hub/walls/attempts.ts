@@ -1,6 +1,6 @@
 /** Requests to every route of a hub by which an account asks for what another one has. */
 import { z } from "zod";
-import type { HubRoute } from "../../../src/hub/http/route.ts";
+import type { HubRoute } from "#hub/http/route.ts";
 import { multipartOf } from "../fixture.ts";
 import { FIRST, NAMED, TOKEN } from "./held.ts";
 

@@ -1,14 +1,14 @@
 /** Account 1 holds one of everything, with texts that no other account may see. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { addDispatch } from "../../../src/hub/store/alarms/dispatches.ts";
-import { addBlocks } from "../../../src/hub/store/blocks/blocks.ts";
-import { change, insert } from "../../../src/hub/store/database.ts";
-import { addEvents } from "../../../src/hub/store/events/events.ts";
-import { addApiToken } from "../../../src/hub/store/people/api-tokens.ts";
-import { putClaim } from "../../../src/hub/store/people/claims.ts";
-import type { HubStore } from "../../../src/hub/store/store.ts";
-import { SCOPES } from "../../../src/wire/index.ts";
+import { addDispatch } from "#hub/store/alarms/dispatches.ts";
+import { addBlocks } from "#hub/store/blocks/blocks.ts";
+import { change, insert } from "#hub/store/database.ts";
+import { addEvents } from "#hub/store/events/events.ts";
+import { addApiToken } from "#hub/store/people/api-tokens.ts";
+import { putClaim } from "#hub/store/people/claims.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import { SCOPES } from "#wire/index.ts";
 import { openBrowser } from "../browser.ts";
 import { createChain, GRANT, type TestHub, until } from "../fixture.ts";
 

@@ -80,27 +80,27 @@ export const JOBS: Readonly<Record<string, Job>> = {
   "src/hub/store/sqlite/apart.ts": FAIR_QUEUE,
   "src/hub/transfer/connections.ts": { alone: SPARSE },
   "src/hub/transfer/folders.ts": { alone: "removes old uploads, for which no request waits" },
-  "src/platform/file-updates.ts": { alone: "compares the files of each account in slices, and each of them once" },
-  "src/platform/new-accounts.ts": { alone: SPARSE },
-  "src/platform/outcomes.ts": {
+  "src/app/platform/file-updates.ts": { alone: "compares the files of each account in slices, and each of them once" },
+  "src/app/platform/new-accounts.ts": { alone: SPARSE },
+  "src/app/platform/outcomes.ts": {
     file: "test/hub/job-turns.test.ts",
     test: "outcomes of an account with a thousand that wait hold one of another account for no question more",
   },
-  "src/support/sign-in/passwords.ts": FAIR_QUEUE,
-  "src/workers/pool.ts": {
+  "src/core/sign-in/passwords.ts": FAIR_QUEUE,
+  "src/mapping/workers/pool.ts": {
     file: "test/platform/mapping-turns.slow.test.ts",
     test: "a slow pattern in the settings of one account delays no file of another account",
   },
 };
 
 /** Beside the folders of the hub: what gateways have, too. */
-const SHARED = ["src/support/sign-in/passwords.ts", "src/workers/pool.ts"];
+const SHARED = ["src/core/sign-in/passwords.ts", "src/mapping/workers/pool.ts"];
 /** Code that continues beside requests: it waits for a time, or has a queue or threads of its own. */
 const BESIDE = /\.sleep\(|\bsetInterval\(|new FairQueue\b|createShares[(<]|createWorkerPool[(<]|new Piscina\b/;
 
 /** The files with such code. */
 export function filesOfJobs(): readonly string[] {
-  const files = ["src/hub", "src/platform"].flatMap((folder) =>
+  const files = ["src/hub", "src/app/platform"].flatMap((folder) =>
     globSync("**/*.ts", { cwd: join(ROOT, folder) }).map((file) => `${folder}/${file}`),
   );
   return [...files, ...SHARED].filter((file) => BESIDE.test(readFileSync(join(ROOT, file), "utf8"))).sort();

@@ -1,7 +1,7 @@
 /** Everything that a store keeps of one account: every row of every table. */
 import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
-import type { HubOptions } from "../../../src/hub/options.ts";
+import type { HubOptions } from "#hub/options.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 /** By table. */

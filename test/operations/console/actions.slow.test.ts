@@ -1,7 +1,7 @@
 /** The actions of the console, each with its consequence before, through a gateway that runs. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Gateway } from "../../../src/gateway.ts";
-import type { Run } from "../../../src/model.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import type { Run } from "#gateway/model.ts";
 import { GatewayRig, oneReading, trigger, until } from "../../runs/gateway-rig.ts";
 import { get, post } from "./console-rig.ts";
 

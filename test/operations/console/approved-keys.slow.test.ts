@@ -2,8 +2,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Gateway } from "../../../src/gateway.ts";
-import { dropEndpoints as endpoints } from "../../../src/operations/api/drops.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import { dropEndpoints as endpoints } from "#gateway/operations/api/drops.ts";
 import { FleetRig } from "../../runs/fleet-rig.ts";
 import { oneReading, until } from "../../runs/gateway-rig.ts";
 import { call } from "./calls.ts";

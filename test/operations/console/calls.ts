@@ -1,5 +1,5 @@
 /** Calls of a running gateway's operations API, as the command line makes them. */
-import type { Gateway } from "../../../src/gateway.ts";
+import type { Gateway } from "#gateway/gateway.ts";
 import {
   type AnswerOf,
   type BodyGivenOf,
@@ -7,7 +7,7 @@ import {
   hasNoBody,
   type QueryGivenOf,
   Upload,
-} from "../../../src/operations/api/endpoint.ts";
+} from "#gateway/operations/api/endpoint.ts";
 
 interface Given<E extends Endpoint> {
   readonly params?: Readonly<Record<string, string | number>>;

@@ -1,13 +1,13 @@
 /** The configuration in force, what changed it, and the validation of a text, through a running daemon. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { loadGatewayConfig } from "../../../src/config/gateway-config.ts";
-import { Validator } from "../../../src/gateway/console/validator.ts";
-import { Reloading } from "../../../src/gateway/reload.ts";
-import { type Gateway, startGateway } from "../../../src/gateway.ts";
-import { configurationEndpoints as endpoints } from "../../../src/operations/api/configuration.ts";
-import { createLog } from "../../../src/support/log.ts";
-import { masked } from "../../../src/support/secrets.ts";
+import { createLog } from "#core/log.ts";
+import { masked } from "#core/secrets.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { Validator } from "#gateway/console/validator.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
+import { configurationEndpoints as endpoints } from "#gateway/operations/api/configuration.ts";
+import { Reloading } from "#gateway/reload.ts";
 import { drop, GatewayRig, until } from "../../runs/gateway-rig.ts";
 import { call, refusal } from "./calls.ts";
 

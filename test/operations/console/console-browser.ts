@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
-import type { Gateway } from "../../../src/gateway.ts";
+import type { Gateway } from "#gateway/gateway.ts";
 
 /** Of axe: what WCAG 2.2 requires on level AA, and what the makers of axe recommend. */
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];

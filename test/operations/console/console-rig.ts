@@ -1,6 +1,6 @@
 /** Asks the operations API of a gateway in this process, as the console does. */
 import { expect } from "vitest";
-import type { Gateway } from "../../../src/gateway.ts";
+import type { Gateway } from "#gateway/gateway.ts";
 import { askOperations } from "../../support/operations.ts";
 
 type Asked = Pick<Gateway, "operationsUrl" | "operationsToken">;

@@ -1,8 +1,8 @@
 /** The console as a person uses it: in Chromium, by the words on the page, over a gateway and a hub. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Gateway } from "../../../src/gateway.ts";
-import { GatewayRig, trigger, until } from "../../runs/gateway-rig.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import { drop, GatewayRig, trigger, until } from "../../runs/gateway-rig.ts";
 import { describeInChromium, openChromium } from "../../support/chromium.ts";
 import { signedIn } from "./console-browser.ts";
 import { HOSTILE, LONG, rows, SETTINGS, SHOWN, TEMPLATE } from "./rich-rig.ts";
@@ -19,6 +19,8 @@ describeInChromium("the console in Chromium", () => {
     rig = await GatewayRig.start();
     variable = await rig.variable("M-1");
     gateway = await rig.open({
+      // A check warns of a listing that takes longer.
+      drops: [drop("in", { every: "2s" })],
       triggers: [trigger("meters", { mapper: "delimited", metadata: SETTINGS, provision: TEMPLATE })],
     });
     rig.put("in/north.csv", rows("M-1", ["1,5", "2,5", "3,5"]));

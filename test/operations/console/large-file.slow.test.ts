@@ -1,7 +1,7 @@
 /** A file of 2,300 batches stays readable: its page in Chromium, and its trace. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Gateway } from "../../../src/gateway.ts";
+import type { Gateway } from "#gateway/gateway.ts";
 import { captureShown } from "../../cli/shown.ts";
 import { GatewayRig, until } from "../../runs/gateway-rig.ts";
 import { describeInChromium, openChromium } from "../../support/chromium.ts";

@@ -1,14 +1,14 @@
 /** Migrations over the operations API, read beside the command that runs them. */
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { controlMigrations } from "../../../src/cli/migrate/lazy-control.ts";
-import { loadGatewayConfig } from "../../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../../src/gateway.ts";
-import { openLedger } from "../../../src/ledger/open.ts";
-import { migrationLedger } from "../../../src/migration/request.ts";
-import { migrationEndpoints } from "../../../src/operations/api/migrations.ts";
-import { systemClock } from "../../../src/support/clock.ts";
-import { silentLog } from "../../../src/support/log.ts";
+import { controlMigrations } from "#app/cli/migrate/lazy-control.ts";
+import { systemClock } from "#core/clock.ts";
+import { silentLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
+import { openLedger } from "#gateway/ledger/open.ts";
+import { migrationLedger } from "#gateway/migration/request.ts";
+import { migrationEndpoints } from "#gateway/operations/api/migrations.ts";
 import { captureShown } from "../../cli/shown.ts";
 import { PATIENTLY } from "../../e2e/wait.ts";
 import { headgateHere, migrateHere } from "../../migration/migrate-command.ts";

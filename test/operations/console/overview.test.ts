@@ -1,9 +1,9 @@
 /** Overview, history and calendar, through a running gateway. */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Gateway } from "../../../src/gateway.ts";
-import { overviewEndpoints as endpoints } from "../../../src/operations/api/overview.ts";
-import { playgroundEndpoints } from "../../../src/operations/api/playground.ts";
-import { silentLog } from "../../../src/support/log.ts";
+import { silentLog } from "#core/log.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import { overviewEndpoints as endpoints } from "#gateway/operations/api/overview.ts";
+import { playgroundEndpoints } from "#gateway/operations/api/playground.ts";
 import { drop, GatewayRig, oneReading, trigger, until } from "../../runs/gateway-rig.ts";
 import { JumpingClock } from "../../support/jumping-clock.ts";
 import { call, refusal } from "./calls.ts";

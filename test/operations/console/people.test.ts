@@ -4,8 +4,8 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { operationsOptions } from "../../../src/operations/options.ts";
-import { hashPassword } from "../../../src/support/sign-in/passwords.ts";
+import { hashPassword } from "#core/sign-in/passwords.ts";
+import { operationsOptions } from "#gateway/operations/options.ts";
 import { openBrowser, READ_TOKEN, SECRET, startConsole, type TestBrowser, type TestConsole } from "./fixture.ts";
 
 const COST = { memory: 64, passes: 1 };

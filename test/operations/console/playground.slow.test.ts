@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { parse } from "yaml";
-import type { Gateway } from "../../../src/gateway.ts";
-import { playgroundEndpoints as endpoints } from "../../../src/operations/api/playground.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import { playgroundEndpoints as endpoints } from "#gateway/operations/api/playground.ts";
 import { GatewayRig, trigger, until } from "../../runs/gateway-rig.ts";
 import { call, refusal } from "./calls.ts";
 

@@ -1,9 +1,9 @@
 /** A gateway that has something on every page of its console, and on most of them a hostile text. */
 
-import { controlMigrations } from "../../../src/cli/migrate/lazy-control.ts";
-import { loadGatewayConfig } from "../../../src/config/gateway-config.ts";
-import { type Gateway, startGateway } from "../../../src/gateway.ts";
-import { silentLog } from "../../../src/support/log.ts";
+import { controlMigrations } from "#app/cli/migrate/lazy-control.ts";
+import { silentLog } from "#core/log.ts";
+import { loadGatewayConfig } from "#gateway/config.ts";
+import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { migrate } from "../../migration/migrate-command.ts";
 import { drop, GatewayRig, trigger, until } from "../../runs/gateway-rig.ts";
 

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { hashPassword } from "../../../src/support/sign-in/passwords.ts";
+import { hashPassword } from "#core/sign-in/passwords.ts";
 import { pageFaults } from "../../hub/page-faults.ts";
 import { describeInChromium, openChromium } from "../../support/chromium.ts";
 import { axeFaults } from "./console-browser.ts";

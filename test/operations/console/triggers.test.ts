@@ -1,7 +1,7 @@
 /** The triggers in force, and which would claim a name, through a running gateway. */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Gateway } from "../../../src/gateway.ts";
-import { triggerEndpoints as endpoints } from "../../../src/operations/api/triggers.ts";
+import type { Gateway } from "#gateway/gateway.ts";
+import { triggerEndpoints as endpoints } from "#gateway/operations/api/triggers.ts";
 import { drop, GatewayRig, trigger, until } from "../../runs/gateway-rig.ts";
 import { call, refusal } from "./calls.ts";
 

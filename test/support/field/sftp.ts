@@ -6,8 +6,8 @@ import { link, lstat, mkdir, open, opendir, realpath, rm, rmdir, stat, unlink, u
 import { createServer, type Socket } from "node:net";
 import { dirname, join, posix, sep } from "node:path";
 import ssh2, { type Attributes, type AuthContext, type FileEntry, type ServerConfig, type SFTPWrapper } from "ssh2";
-import { serveNamesAs } from "../../../src/drops/sftp/names.ts";
-import { systemCode } from "../../../src/support/errors.ts";
+import { systemCode } from "#core/errors.ts";
+import { serveNamesAs } from "#gateway/drops/sftp/names.ts";
 import type { FieldHooks } from "./hooks.ts";
 import { type Loopback, listenOnLoopback } from "./loopback.ts";
 

@@ -1,8 +1,8 @@
 import fastify from "fastify";
 import { afterEach, expect, test } from "vitest";
-import { type Listener, type LoadApplication, openListener } from "../../../src/support/http/listener.ts";
-import { httpOptions } from "../../../src/support/http-options.ts";
-import { silentLog } from "../../../src/support/log.ts";
+import { type Listener, type LoadApplication, openListener } from "#core/http/listener.ts";
+import { httpOptions } from "#core/http-options.ts";
+import { silentLog } from "#core/log.ts";
 
 const open: Listener[] = [];
 afterEach(async () => {

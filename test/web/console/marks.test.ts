@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cellOf, columnIn, lettersOf } from "../../../src/web/console/files/marks.ts";
+import { cellOf, columnIn, lettersOf } from "#pages/console/files/marks.ts";
 
 describe("the column of a refused row", () => {
   const marked = (line: string, column: string, ...header: string[]) => {

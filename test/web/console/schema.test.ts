@@ -1,13 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  found,
-  kindOf,
-  ordered,
-  parse,
-  type Schema,
-  textOf,
-  withValue,
-} from "../../../src/web/console/playground/schema.ts";
+import { found, kindOf, ordered, parse, type Schema, textOf, withValue } from "#pages/console/playground/schema.ts";
 
 const COLUMN: Schema = { anyOf: [{ type: "string" }, { type: "integer" }] };
 const FORMATS: Schema = { anyOf: [{ type: "string" }, { type: "array" }] };

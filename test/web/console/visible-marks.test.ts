@@ -1,7 +1,7 @@
 import { options } from "preact";
 import { expect, test } from "vitest";
-import { showHiddenMarks } from "../../../src/web/console/visible-marks.ts";
-import { html } from "../../../src/web/kit/html.ts";
+import { showHiddenMarks } from "#pages/console/visible-marks.ts";
+import { html } from "#pages/kit/html.ts";
 
 test("marks that turn a text are shown in texts and in what is read out, and values stay as they are", () => {
   showHiddenMarks();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { actionsOf, sameSubject, targetOf } from "../../../src/web/console/actions/subjects.ts";
-import { placeWords } from "../../../src/web/console/place.ts";
-import { TEXTS } from "../../../src/web/console/texts.ts";
+import { actionsOf, sameSubject, targetOf } from "#pages/console/actions/subjects.ts";
+import { placeWords } from "#pages/console/place.ts";
+import { TEXTS } from "#pages/console/texts.ts";
 import {
   bytes,
   cut,
@@ -12,7 +12,7 @@ import {
   typedMoment,
   visible,
   withMoments,
-} from "../../../src/web/console/words.ts";
+} from "#pages/console/words.ts";
 
 test.each([
   [40, "40 ms"],

@@ -1,8 +1,8 @@
 /** Cells of heat maps, and load duration curves. */
 import { expect, test } from "vitest";
-import { curveOf, valueOfShare } from "../../../src/web/explorer/duration.ts";
-import { absences, cellsOf, patchOf, placeIn } from "../../../src/web/explorer/heat.ts";
-import { SeriesOfRows } from "../../../src/web/explorer/series.ts";
+import { curveOf, valueOfShare } from "#pages/explorer/duration.ts";
+import { absences, cellsOf, patchOf, placeIn } from "#pages/explorer/heat.ts";
+import { SeriesOfRows } from "#pages/explorer/series.ts";
 
 const ZONE = "Europe/Paris";
 const HOUR_S = 3_600;

@@ -1,6 +1,6 @@
 /** A list in JSON that is read in pieces. */
 import { expect, test } from "vitest";
-import { readRows } from "../../../src/web/kit/browser/rows.ts";
+import { readRows } from "#pages/kit/browser/rows.ts";
 
 /** An answer that comes in parts of so many bytes. */
 function answerOf(text: string, size: number): Response {

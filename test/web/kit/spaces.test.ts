@@ -16,7 +16,7 @@ function lostSpaces(text: string): readonly string[] {
   return LOST.flatMap((pattern) => [...text.matchAll(pattern)].map(({ index }) => text.slice(index - 30, index + 40)));
 }
 
-test.each(globSync(["src/web/**/*.ts", "src/hub/pages/*.ts"], { cwd: root }).sort())("%s loses no space", (file) => {
+test.each(globSync(["src/pages/**/*.ts", "src/hub/pages/*.ts"], { cwd: root }).sort())("%s loses no space", (file) => {
   expect(lostSpaces(readFileSync(resolve(root, file), "utf8"))).toEqual([]);
 });
 

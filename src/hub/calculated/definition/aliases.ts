@@ -1,5 +1,5 @@
 /** Names under which a formula reads its inputs: names of R, so that `inputVariables$alias` is one. */
-import type { Formula } from "../../../wire/index.ts";
+import type { Formula } from "#wire/index.ts";
 import { invalidField } from "../../http/problems.ts";
 
 const NAME = /^(?:\p{L}|\.(?!\d))[\p{L}\p{N}._]*$/u;

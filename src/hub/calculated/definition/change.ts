@@ -1,7 +1,7 @@
 /** The definition in a request that creates or changes a variable. */
 import { isDeepStrictEqual } from "node:util";
-import { HttpProblem } from "../../../wire/http-problem.ts";
-import type { Calculated } from "../../../wire/index.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
+import type { Calculated } from "#wire/index.ts";
 import type { HubContext } from "../../context.ts";
 import { type JudgeDefinition, withoutPlaces } from "../../store/calculated/definitions.ts";
 import { requireReadable } from "./expressions.ts";

@@ -1,5 +1,5 @@
 /** A calculated variable never depends on itself, also not through others. */
-import { HttpProblem } from "../../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { CalculatedEdge } from "../../store/calculated/calculated.ts";
 import type { DefinitionFacts } from "../../store/calculated/definitions.ts";
 

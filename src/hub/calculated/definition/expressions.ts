@@ -1,5 +1,5 @@
 /** Checks aliases and expressions of a definition before it is saved; scripts of R are read at their first run. */
-import type { Calculated, Formula } from "../../../wire/index.ts";
+import type { Calculated, Formula } from "#wire/index.ts";
 import { invalidField } from "../../http/problems.ts";
 import type { HubStore } from "../../store/store.ts";
 import { checkExpression, type ExpressionSymbol } from "../engines/expressions/check.ts";

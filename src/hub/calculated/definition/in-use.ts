@@ -1,5 +1,5 @@
 /** A 409 for the removal of something that calculated variables read. */
-import { HttpProblem } from "../../../wire/http-problem.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { Reader } from "../../store/calculated/readers.ts";
 
 const SHOWN_MAX = 20;

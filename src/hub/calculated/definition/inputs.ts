@@ -1,5 +1,5 @@
 /** Judges one variable that a formula reads: its place, aggregation, period and unit. */
-import { AGGREGATES, type FormulaVariable, GRANULARITIES, ianaZone, PERIOD_TYPES, UNITS } from "../../../wire/index.ts";
+import { AGGREGATES, type FormulaVariable, GRANULARITIES, ianaZone, PERIOD_TYPES, UNITS } from "#wire/index.ts";
 import { invalidField } from "../../http/problems.ts";
 import type { DefinitionFacts, InputFacts } from "../../store/calculated/definitions.ts";
 import { PERIOD_RULE, readInstant } from "../../time.ts";

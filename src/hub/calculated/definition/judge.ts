@@ -1,5 +1,5 @@
 /** Judges the definition of a calculated variable, as its body writes it, against the things that it names. */
-import { type Calculated, FORM_ENTITIES, type Formula, type FormulaEntity } from "../../../wire/index.ts";
+import { type Calculated, FORM_ENTITIES, type Formula, type FormulaEntity } from "#wire/index.ts";
 import { invalidField } from "../../http/problems.ts";
 import {
   type DefinitionFacts,

@@ -1,5 +1,5 @@
 /** Definitions as answers show them: with the sources and sites where their inputs are now. */
-import { type Calculated, FORM_ENTITIES } from "../../../wire/index.ts";
+import { type Calculated, FORM_ENTITIES } from "#wire/index.ts";
 import type { InputPlaces } from "../../store/calculated/calculated.ts";
 import type { HubStore, StoredVariable } from "../../store/store.ts";
 

@@ -1,5 +1,5 @@
 /** Formulas of one variable hold in parts of time, which do not overlap. */
-import type { Formula } from "../../../wire/index.ts";
+import type { Formula } from "#wire/index.ts";
 import { invalidField } from "../../http/problems.ts";
 import { dateOf } from "./inputs.ts";
 

@@ -1,5 +1,5 @@
 /** The engines of formulas: each is started by the first formula that needs it. */
-import type { Formula } from "../../../wire/calculated.ts";
+import type { Formula } from "#wire/calculated.ts";
 import type { CalculationEngine } from "../engines/engine.ts";
 import { checkExpression, type ExpressionSymbol } from "../engines/expressions/check.ts";
 import { createExpressionEngine } from "../engines/expressions/expression-engine.ts";

@@ -1,6 +1,6 @@
 /** The formulas of a calculated variable with what they read, ready to be calculated. */
 
-import type { Calculated, Formula, FormulaVariable } from "../../../wire/calculated.ts";
+import type { Calculated, Formula, FormulaVariable } from "#wire/calculated.ts";
 import {
   AGGREGATES,
   type Aggregated,
@@ -9,7 +9,7 @@ import {
   ianaZone,
   type Unit,
   usualAggregate,
-} from "../../../wire/index.ts";
+} from "#wire/index.ts";
 import { targetUnits } from "../../data/conversion.ts";
 import type { CalculatedVariable } from "../../store/calculated/calculated.ts";
 import type { CalculationStore } from "../../store/resources.ts";

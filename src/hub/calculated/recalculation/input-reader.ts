@@ -1,5 +1,5 @@
 /** Reads the points of inputs: of each variable and period once, however many aliases and parts ask for them. */
-import { isOfParts } from "../../../wire/index.ts";
+import { isOfParts } from "#wire/index.ts";
 import { Buckets } from "../../data/buckets.ts";
 import { collectPeriods } from "../../data/periods.ts";
 import type { PointRange, PointRow, PointStore, SampleRange } from "../../store/store.ts";

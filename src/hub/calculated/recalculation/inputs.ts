@@ -1,5 +1,5 @@
 /** Reads what a formula sees of its inputs for one window. */
-import { FORM_ENTITIES, UNITS } from "../../../wire/index.ts";
+import { FORM_ENTITIES, UNITS } from "#wire/index.ts";
 import { conversionOf } from "../../data/conversion.ts";
 import { fieldValues } from "../../forms/slices.ts";
 import type { CalculationStore } from "../../store/resources.ts";

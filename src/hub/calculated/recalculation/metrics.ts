@@ -1,7 +1,7 @@
 /** Metrics of calculated variables. */
 import { Gauge, Histogram, type Registry } from "prom-client";
-import type { Clock } from "../../../support/clock.ts";
-import { shareQuery } from "../../../support/shared-query.ts";
+import type { Clock } from "#core/clock.ts";
+import { shareQuery } from "#core/shared-query.ts";
 import type { CalculationCounts } from "../../store/calculated/calculations.ts";
 
 const SECONDS = [0.05, 0.2, 1, 5, 20, 60, 300];

@@ -1,5 +1,5 @@
 /** Cuts long windows into parts that end with a period of the calendar, so that memory holds one part. */
-import type { Granularity } from "../../../wire/index.ts";
+import type { Granularity } from "#wire/index.ts";
 import { bucketOf } from "../../data/buckets.ts";
 import { CALENDAR_UNITS, type CalendarUnit, type Interval } from "./reach.ts";
 

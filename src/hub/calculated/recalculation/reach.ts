@@ -2,7 +2,7 @@
  * The part of an input that a formula reads for a window of outputs, and the outputs that a change of the input
  * affects. Intervals are milliseconds since 1970 in UTC, both ends included.
  */
-import type { Granularity } from "../../../wire/index.ts";
+import type { Granularity } from "#wire/index.ts";
 import { bucketOf } from "../../data/buckets.ts";
 
 export interface Interval {

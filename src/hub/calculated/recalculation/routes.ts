@@ -8,7 +8,7 @@ import {
   calculationsQuery,
   forcedUpdate,
   forceUpdateBody,
-} from "../../../wire/index.ts";
+} from "#wire/index.ts";
 import type { HubContext } from "../../context.ts";
 import { boundMs } from "../../data/query.ts";
 import { callerOf } from "../../http/access.ts";

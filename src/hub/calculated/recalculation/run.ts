@@ -1,9 +1,9 @@
 /** Performs one calculation: part after part, each from its inputs to its outputs, which are handed over as a push. */
 
-import { isDatabaseTrouble } from "../../../sql/trouble.ts";
-import type { Clock } from "../../../support/clock.ts";
-import { ConfigError, TransientError, wordsOf } from "../../../support/errors.ts";
-import { faultPoint } from "../../../support/faults.ts";
+import type { Clock } from "#core/clock.ts";
+import { ConfigError, TransientError, wordsOf } from "#core/errors.ts";
+import { faultPoint } from "#core/faults.ts";
+import { isDatabaseTrouble } from "#core/sql/trouble.ts";
 import { growingWait } from "../../deliveries/growing-wait.ts";
 import type { Calculation } from "../../store/calculated/claims.ts";
 import type { CalculationStore } from "../../store/resources.ts";

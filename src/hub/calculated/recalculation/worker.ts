@@ -4,10 +4,10 @@
  */
 import type { MessagePort } from "node:worker_threads";
 import { workerData } from "node:worker_threads";
-import { isDatabaseTrouble } from "../../../sql/trouble.ts";
-import { systemClock as clock } from "../../../support/clock.ts";
-import { TransientError, wordsOf } from "../../../support/errors.ts";
-import { armFault, faultPoint } from "../../../support/faults.ts";
+import { systemClock as clock } from "#core/clock.ts";
+import { TransientError, wordsOf } from "#core/errors.ts";
+import { armFault, faultPoint } from "#core/faults.ts";
+import { isDatabaseTrouble } from "#core/sql/trouble.ts";
 import { type Calculation, SUSPICIOUS_TAKEOVERS } from "../../store/calculated/claims.ts";
 import { openCalculationStore } from "../../store/open.ts";
 import { createEngines } from "./engines.ts";

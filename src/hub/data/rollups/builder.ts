@@ -2,8 +2,8 @@
  * Makes rollups of what queries have read, in the background: a piece after the other, and a rest after each. Accounts
  * take turns.
  */
-import type { Clock } from "../../../support/clock.ts";
-import type { Logger } from "../../../support/log.ts";
+import type { Clock } from "#core/clock.ts";
+import type { Logger } from "#core/log.ts";
 import type { ReadSpan } from "../../store/rollups/rollups.ts";
 import type { PointStore } from "../../store/store.ts";
 import { bucketOf } from "../buckets.ts";

@@ -1,5 +1,5 @@
 /** Where the periods of a variable come from: its rollups, and the points that these do not cover. */
-import { ianaZone } from "../../../wire/index.ts";
+import { ianaZone } from "#wire/index.ts";
 import type { Rollup } from "../../store/rollups/rollups.ts";
 import type { Piece, PointStore, SampleRange, VariableFacts } from "../../store/store.ts";
 import { bucketOf } from "../buckets.ts";

@@ -1,7 +1,7 @@
 /** Errors of the object storage in our words: a missing object, what a person corrects, and what may pass by itself. */
 import { S3ServiceException } from "@aws-sdk/client-s3";
-import { ConfigError, HeadgateError, systemCode, TransientError, wordsOf } from "../../../support/errors.ts";
-import { startFault } from "../../../support/start-fault.ts";
+import { ConfigError, HeadgateError, systemCode, TransientError, wordsOf } from "#core/errors.ts";
+import { startFault } from "#core/start-fault.ts";
 
 const SERVER_FAULT = 500;
 /** Names of the server's errors that a setting causes. */

@@ -7,7 +7,7 @@ import {
   type AlarmState,
   alarm,
   alarmChange,
-} from "../../../wire/index.ts";
+} from "#wire/index.ts";
 import { isoOfMs } from "../../time.ts";
 import { apartFor, type Database, insert, listed, type Row, row, rows, type Steps } from "../database.ts";
 import type { Listing, Page } from "../store.ts";

@@ -2,7 +2,7 @@
  * The reads and writes of evaluation. A change of state is one transaction with its history, mails, events and
  * dispatches, and counts only where the alarm is as its evaluation knew it: of two hubs one makes it.
  */
-import type { AlarmState } from "../../../wire/index.ts";
+import type { AlarmState } from "#wire/index.ts";
 import type { Memory } from "../../alarms/conditions.ts";
 import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { addEvents, type NewEvent } from "../events/events.ts";

@@ -2,7 +2,7 @@
  * Pauses of alarms: written with the notices of them, and where the alarm is as its evaluation knew it, so that of
  * several hubs one makes it. States that a paused alarm has still to push to a variable are dropped.
  */
-import type { AlarmPause } from "../../../wire/index.ts";
+import type { AlarmPause } from "#wire/index.ts";
 import { change, type Database, rows, type Steps, type StoreDialect } from "../database.ts";
 import { addEvents, type NewEvent } from "../events/events.ts";
 import { type AlarmMail, queueAlarmMails } from "./digests.ts";

@@ -1,6 +1,6 @@
 /** Rows of alarms and their templates, as both databases give them. */
 
-import { type AlarmPause, type AlarmState, type AlarmTemplateBody, alarmTemplateBody } from "../../../wire/index.ts";
+import { type AlarmPause, type AlarmState, type AlarmTemplateBody, alarmTemplateBody } from "#wire/index.ts";
 import type { Memory } from "../../alarms/conditions.ts";
 import type { Row } from "../database.ts";
 import { number, text } from "../structure-rows.ts";

@@ -1,5 +1,5 @@
 /** Templates of alarms. Each change notes one of the account's structure, from which evaluation learns of it. */
-import type { AlarmFilter, AlarmTemplateBody } from "../../../wire/index.ts";
+import type { AlarmFilter, AlarmTemplateBody } from "#wire/index.ts";
 import { change, type Database, insert, listed, row, type Steps } from "../database.ts";
 import { containing } from "../filter-sql.ts";
 import { requireRoom } from "../owned.ts";

@@ -1,5 +1,5 @@
 /** Views: named conditions of the lists of alarms and of their templates. */
-import { type AlarmView, type AlarmViewBody, alarmView } from "../../../wire/index.ts";
+import { type AlarmView, type AlarmViewBody, alarmView } from "#wire/index.ts";
 import { type Database, insert, listed, type Row, type Steps } from "../database.ts";
 import { requireRoom } from "../owned.ts";
 import type { Listing, Page } from "../store.ts";

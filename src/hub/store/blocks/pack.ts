@@ -1,7 +1,7 @@
 /** Makes blocks of rows, and of new points that never become rows. */
 
-import { isDatabaseTrouble } from "../../../sql/trouble.ts";
-import { faultPoint } from "../../../support/faults.ts";
+import { faultPoint } from "#core/faults.ts";
+import { isDatabaseTrouble } from "#core/sql/trouble.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect } from "../database.ts";
 import { FAR_MS } from "../point-rows.ts";
 import { truth } from "../structure-rows.ts";

@@ -1,5 +1,5 @@
 /** The contract of calculated variables: their definitions, what they read, and what is due. */
-import { type Calculated, calculated } from "../../../wire/index.ts";
+import { type Calculated, calculated } from "#wire/index.ts";
 import { type Database, type Row, row, rows, type Steps } from "../database.ts";
 import type { VariableFacts } from "../store.ts";
 import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";

@@ -1,5 +1,5 @@
 /** Definitions of calculated variables inside a write, which holds the lane of the account. */
-import { type Aggregate, type Calculated, FORM_ENTITIES, usualAggregate } from "../../../wire/index.ts";
+import { type Aggregate, type Calculated, FORM_ENTITIES, usualAggregate } from "#wire/index.ts";
 import { change, row, rows, type Steps, type StoreDialect } from "../database.ts";
 import type { ValuesEntity } from "../form-values.ts";
 import { formsOf, type StoredForm } from "../forms.ts";

@@ -2,7 +2,7 @@
  * Intervals that are due to be calculated. A mark is written in the transaction of the change that causes it, by the
  * holder of the account's lane, so that both are durable or neither.
  */
-import { systemClock } from "../../../support/clock.ts";
+import { systemClock } from "#core/clock.ts";
 import { change, rows, type Steps, type StoreDialect } from "../database.ts";
 import { FAR_MS } from "../point-rows.ts";
 import { number } from "../structure-rows.ts";

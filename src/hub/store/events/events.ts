@@ -1,5 +1,5 @@
 /** The events of accounts: added in the transaction of what they report, read in the order of their ids. */
-import type { AccountEvent, EventSubject, EventType } from "../../../wire/index.ts";
+import type { AccountEvent, EventSubject, EventType } from "#wire/index.ts";
 import { isoOfMs } from "../../time.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect } from "../database.ts";
 import type { SqlValue } from "../filter-sql.ts";

@@ -1,5 +1,5 @@
 /** Events about the states of stored files. */
-import type { FileState } from "../../../wire/index.ts";
+import type { FileState } from "#wire/index.ts";
 import type { NewEvent } from "./events.ts";
 
 export interface StatedFile {

@@ -1,6 +1,6 @@
 /** Events about changes of structure: one for each thing, in the transaction of the request, as its last step. */
-import { systemClock } from "../../../support/clock.ts";
-import type { EventSubject } from "../../../wire/index.ts";
+import { systemClock } from "#core/clock.ts";
+import type { EventSubject } from "#wire/index.ts";
 import { type Row, row, type Steps } from "../database.ts";
 import type { Removal, StoredSource, StoredVariable, StructureEntity } from "../store.ts";
 import { number, text } from "../structure-rows.ts";

@@ -1,5 +1,5 @@
 /** Subscriptions of accounts to their events, as people define them. Each change is in the audit trail. */
-import type { AuditAction, EventFilterBody, EventType, Subscription } from "../../../wire/index.ts";
+import type { AuditAction, EventFilterBody, EventType, Subscription } from "#wire/index.ts";
 import { change, type Database, insert, type Row, row, type Steps, update } from "../database.ts";
 import { type Actor, recordAudit } from "../people/audit.ts";
 import { noteChange } from "../source-zones.ts";

@@ -1,5 +1,5 @@
 /** Invitations to an account: from the mail with the link to the user who accepted. */
-import type { InvitationState } from "../../../wire/index.ts";
+import type { InvitationState } from "#wire/index.ts";
 import { change, type Database, listed, type Row, row, type Steps } from "../database.ts";
 import { foldedText } from "../filter-sql.ts";
 import type { Listing, Page } from "../store.ts";

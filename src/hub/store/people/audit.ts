@@ -1,5 +1,5 @@
 /** The audit trail: who changed what about people. Rows are only added, in the transaction of the change. */
-import type { AuditAction, AuditSubject } from "../../../wire/index.ts";
+import type { AuditAction, AuditSubject } from "#wire/index.ts";
 import { apartFor, change, type Database, listed, type Row, rows, type Steps } from "../database.ts";
 import type { Listing, Page } from "../store.ts";
 import { jsonOf, number, text } from "../structure-rows.ts";

@@ -1,5 +1,5 @@
 /** Creates and changes users of an account inside one write, as a file of master data says. */
-import { readAs } from "../../../wire/index.ts";
+import { readAs } from "#wire/index.ts";
 import { type Row, rows, type Steps, type StoreDialect } from "../database.ts";
 import { foldedText } from "../filter-sql.ts";
 import { text } from "../structure-rows.ts";

@@ -1,5 +1,5 @@
 /** People: users, where they may enter, and what was changed about them. */
-import { isUniqueViolation } from "../../../sql/postgres/faults.ts";
+import { isUniqueViolation } from "#core/sql/postgres/faults.ts";
 import { type Database, rows, type Steps } from "../database.ts";
 import type { Listing, Page } from "../store.ts";
 import { type ApiTokenRecord, apiTokenByHash, apiTokensOf, touchApiToken } from "./api-tokens.ts";

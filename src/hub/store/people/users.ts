@@ -1,5 +1,5 @@
 /** Users and where they may enter. The functions are for use inside a write, whose caller records the change. */
-import { readAs } from "../../../wire/index.ts";
+import { readAs } from "#wire/index.ts";
 import { change, insert, type Row, row, rows, type Steps } from "../database.ts";
 import { foldedText, type SqlValue } from "../filter-sql.ts";
 import { jsonOf } from "../structure-rows.ts";

@@ -1,6 +1,6 @@
 /** Statements that may take long, on connections of their own, which the server ends with the time of a statement. */
-import { isCancelled } from "../../../sql/postgres/faults.ts";
-import { FairQueue } from "../../../support/turns.ts";
+import { isCancelled } from "#core/sql/postgres/faults.ts";
+import { FairQueue } from "#core/turns.ts";
 import type { Database } from "../database.ts";
 import { LongFilter } from "../filter.ts";
 import { createPool, type PostgresOptions, sqlOn } from "./database.ts";

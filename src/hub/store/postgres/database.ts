@@ -3,12 +3,12 @@
  * may pass by themselves.
  */
 import pg from "pg";
-import { commitDurably, durabilityRisks } from "../../../sql/postgres/durability.ts";
-import { isCancelled, isDeadlock, isPostgresTrouble } from "../../../sql/postgres/faults.ts";
-import { numbered } from "../../../sql/postgres/translate.ts";
-import { ConfigError, type HeadgateError, wordsOf } from "../../../support/errors.ts";
-import type { Logger } from "../../../support/log.ts";
-import { startFault } from "../../../support/start-fault.ts";
+import { ConfigError, type HeadgateError, wordsOf } from "#core/errors.ts";
+import type { Logger } from "#core/log.ts";
+import { commitDurably, durabilityRisks } from "#core/sql/postgres/durability.ts";
+import { isCancelled, isDeadlock, isPostgresTrouble } from "#core/sql/postgres/faults.ts";
+import { numbered } from "#core/sql/postgres/translate.ts";
+import { startFault } from "#core/start-fault.ts";
 import type { HubOptions } from "../../options.ts";
 import type { SqlValue } from "../filter-sql.ts";
 import { bringUp } from "./schema.ts";

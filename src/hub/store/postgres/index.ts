@@ -1,7 +1,7 @@
 /** The store for several nodes: everything in one schema of one PostgreSQL database. */
 
-import type { Logger } from "../../../support/log.ts";
-import { once } from "../../../support/once.ts";
+import type { Logger } from "#core/log.ts";
+import { once } from "#core/once.ts";
 import { FILTER_MS } from "../filter.ts";
 import { withLatestAtHand } from "../latest/at-hand.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";

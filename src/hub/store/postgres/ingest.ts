@@ -5,7 +5,7 @@
  * that ended is released with its connection.
  */
 import type pg from "pg";
-import type { Clock } from "../../../support/clock.ts";
+import type { Clock } from "#core/clock.ts";
 import { Packing } from "../blocks/pack.ts";
 import { IngestEffects, outputOf } from "../ingest-effects.ts";
 import { QUEUED, queuedOf } from "../operation-rows.ts";

@@ -5,7 +5,7 @@
  * creates what it needs.
  */
 import type pg from "pg";
-import { systemCode } from "../../../support/errors.ts";
+import { systemCode } from "#core/errors.ts";
 import { type Sql, transact } from "./database.ts";
 
 type Table = "point" | "point_version";

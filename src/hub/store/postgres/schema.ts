@@ -1,7 +1,7 @@
 /** The schema of the hub's store in a PostgreSQL database, brought up to date by one node at a time. */
 import { join } from "node:path";
 import type pg from "pg";
-import { migrate, type PostgresSchema, stateOf } from "../../../sql/postgres/migrate.ts";
+import { migrate, type PostgresSchema, stateOf } from "#core/sql/postgres/migrate.ts";
 import { otherStore } from "../schema-faults.ts";
 
 /** Key of the advisory lock under which one node at a time migrates. */

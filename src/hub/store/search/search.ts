@@ -1,5 +1,5 @@
 /** Sites, sources and variables by the words that triggers of the database keep of them. */
-import type { Found } from "../../../wire/search.ts";
+import type { Found } from "#wire/search.ts";
 import { type Database, type Row, rows, type Steps } from "../database.ts";
 
 /** A word of a person: all of its tokens, the last of which may be a beginning, or one of the units that it names. */

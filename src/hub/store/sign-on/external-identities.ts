@@ -1,5 +1,5 @@
 /** People whom a provider of single sign-on knows: who they are here, and where they may enter. */
-import type { AuditAction } from "../../../wire/index.ts";
+import type { AuditAction } from "#wire/index.ts";
 import { change, type Database, row, type Steps } from "../database.ts";
 import { type MailContent, queueMail, recentMails } from "../mail/mails.ts";
 import { type Actor, recordAboutPerson, recordAudit } from "../people/audit.ts";

@@ -3,9 +3,9 @@
  * statement, as soon as that calls a function of this program, as each test of a filter does for each row.
  */
 import type { Piscina } from "piscina";
-import { besideModule } from "../../../support/threads/beside.ts";
-import { createWorkerPool } from "../../../support/threads/worker-pool.ts";
-import { FairQueue } from "../../../support/turns.ts";
+import { besideModule } from "#core/threads/beside.ts";
+import { createWorkerPool } from "#core/threads/worker-pool.ts";
+import { FairQueue } from "#core/turns.ts";
 import type { Statement, Steps } from "../database.ts";
 import { LongFilter } from "../filter.ts";
 

@@ -5,12 +5,12 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { type ProcessLock, takeProcessLock } from "../../../sql/process-lock.ts";
-import { isBusy } from "../../../sql/sqlite/faults.ts";
-import { migrate, type SqliteSchema } from "../../../sql/sqlite/migrate.ts";
-import { ConfigError, type HeadgateError, wordsOf } from "../../../support/errors.ts";
-import { createPrivateFile, PRIVATE_FOLDER } from "../../../support/private-files.ts";
-import { startFault } from "../../../support/start-fault.ts";
+import { ConfigError, type HeadgateError, wordsOf } from "#core/errors.ts";
+import { createPrivateFile, PRIVATE_FOLDER } from "#core/private-files.ts";
+import { type ProcessLock, takeProcessLock } from "#core/sql/process-lock.ts";
+import { isBusy } from "#core/sql/sqlite/faults.ts";
+import { migrate, type SqliteSchema } from "#core/sql/sqlite/migrate.ts";
+import { startFault } from "#core/start-fault.ts";
 import { otherStore } from "../schema-faults.ts";
 import { installTextFunctions } from "./dialect.ts";
 

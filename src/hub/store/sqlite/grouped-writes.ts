@@ -3,10 +3,10 @@
  * (`log-sync.ts`). Each fails alone, and has succeeded when the sync has covered it; others see it a moment before.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { syncFault } from "../../../sql/sqlite/faults.ts";
-import { LogSync } from "../../../sql/sqlite/log-sync.ts";
-import { Collector } from "../../../support/collector.ts";
-import type { Settled } from "../../../support/settled.ts";
+import { Collector } from "#core/collector.ts";
+import type { Settled } from "#core/settled.ts";
+import { syncFault } from "#core/sql/sqlite/faults.ts";
+import { LogSync } from "#core/sql/sqlite/log-sync.ts";
 import { write } from "./database.ts";
 
 /** Writes of one transaction: the writer of points waits for its end. */

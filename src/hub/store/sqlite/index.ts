@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { once } from "../../../support/once.ts";
+import { once } from "#core/once.ts";
 import { FILTER_MS } from "../filter.ts";
 import { withLatestAtHand } from "../latest/at-hand.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";

@@ -1,8 +1,8 @@
 /** The writer of points: its own thread, its own connections; one transaction per group of operations. */
 import type { DatabaseSync } from "node:sqlite";
-import { syncFault } from "../../../sql/sqlite/faults.ts";
-import { LogSync } from "../../../sql/sqlite/log-sync.ts";
-import type { Clock } from "../../../support/clock.ts";
+import type { Clock } from "#core/clock.ts";
+import { syncFault } from "#core/sql/sqlite/faults.ts";
+import { LogSync } from "#core/sql/sqlite/log-sync.ts";
 import { Packing } from "../blocks/pack.ts";
 import { IngestEffects, outputOf } from "../ingest-effects.ts";
 import { noticesText, QUEUED, queuedOf } from "../operation-rows.ts";

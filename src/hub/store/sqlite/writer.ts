@@ -1,6 +1,6 @@
 /** Writes readings into the tables of points, many rows per statement, in the order of the tables. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { sqliteCode } from "../../../sql/sqlite/faults.ts";
+import { sqliteCode } from "#core/sql/sqlite/faults.ts";
 import { dataOf, openBlock } from "../blocks/blocks.ts";
 import { readable } from "../blocks/codec.ts";
 import { hasLabels, type Segment, segmentsOf } from "../blocks/new-points.ts";

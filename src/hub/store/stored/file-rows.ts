@@ -1,5 +1,5 @@
 /** Converts records of stored files from and to rows of both databases. */
-import { storedFile } from "../../../wire/index.ts";
+import { storedFile } from "#wire/index.ts";
 import type { Row } from "../database.ts";
 import type { FileRecord, NewFile } from "../store.ts";
 import { jsonOf } from "../structure-rows.ts";

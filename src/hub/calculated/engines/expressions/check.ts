@@ -2,8 +2,8 @@
  * Whether an expression can be computed from the inputs of its formula, and how much of them it needs. For the moment
  * in which it is saved, for the windows of recalculation, and before each run.
  */
-import { nearestName } from "../../../../support/nearest-name.ts";
-import { findUnit, UNITS, unitFamily } from "../../../../wire/index.ts";
+import { nearestName } from "#core/nearest-name.ts";
+import { findUnit, UNITS, unitFamily } from "#wire/index.ts";
 import { type ExpressionFault, UnreadableExpression } from "./faults.ts";
 import { NO_REACH, type Reach, widest } from "./reach.ts";
 import { EQUALITIES, ROW_FUNCTIONS } from "./row-functions.ts";

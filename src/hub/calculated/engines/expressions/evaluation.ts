@@ -1,5 +1,5 @@
 /** One run of an expression over its inputs: columns of numbers, no object for each row. */
-import { findUnit, UNITS } from "../../../../wire/index.ts";
+import { findUnit, UNITS } from "#wire/index.ts";
 import { conversionOf } from "../../../data/conversion.ts";
 import type { InputForm } from "../engine.ts";
 import { comparesTexts, wordsOf } from "./check.ts";

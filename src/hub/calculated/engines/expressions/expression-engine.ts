@@ -3,8 +3,8 @@
  * That thread ends with the time or the memory of its expression, and holds nothing back meanwhile.
  */
 import type { Piscina } from "piscina";
-import { besideModule } from "../../../../support/threads/beside.ts";
-import { createWorkerPool, isOutOfMemory } from "../../../../support/threads/worker-pool.ts";
+import { besideModule } from "#core/threads/beside.ts";
+import { createWorkerPool, isOutOfMemory } from "#core/threads/worker-pool.ts";
 import type { CalculatedOptions } from "../../options.ts";
 import type { CalculationEngine, CalculationInput, CalculationResult } from "../engine.ts";
 import type { ExpressionThread } from "./worker.ts";

@@ -1,5 +1,5 @@
 /** The input that a term needs beside the points of the dates themselves. */
-import type { Granularity } from "../../../../wire/index.ts";
+import type { Granularity } from "#wire/index.ts";
 
 export type Calendar = Exclude<Granularity, "Raw" | "All">;
 

@@ -2,7 +2,7 @@
  * Functions over the points of one input. Each point of the input is a point of the result, so that what a function
  * needs before a window is a count of points; one that has no value there is NaN.
  */
-import { AGGREGATED } from "../../../../wire/index.ts";
+import { AGGREGATED } from "#wire/index.ts";
 import { Accumulator, bucketOf } from "../../../data/buckets.ts";
 import { CALENDARS, type Calendar, NO_REACH, onePointMore, type Reach, widest } from "./reach.ts";
 import type { Note, Row } from "./row-functions.ts";

@@ -1,5 +1,5 @@
 /** The engine of R scripts that the configuration names. */
-import { ConfigError } from "../../../../support/errors.ts";
+import { ConfigError } from "#core/errors.ts";
 import type { CalculatedOptions } from "../../options.ts";
 import type { CalculationEngine } from "../engine.ts";
 import { failed } from "./output.ts";

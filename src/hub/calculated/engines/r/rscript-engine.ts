@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConfigError, systemCode, TransientError, wordsOf } from "../../../../support/errors.ts";
+import { ConfigError, systemCode, TransientError, wordsOf } from "#core/errors.ts";
 import type { CalculatedOptions } from "../../options.ts";
 import type { CalculationEngine, CalculationInput, CalculationResult, FailedCalculation } from "../engine.ts";
 import { inputBytes } from "./input.ts";

@@ -1,5 +1,5 @@
 /** The engine `webr`: scripts wait in one line, and run in processes of which each serves one account. */
-import { TransientError } from "../../../../support/errors.ts";
+import { TransientError } from "#core/errors.ts";
 import type { CalculationEngine, CalculationInput, CalculationResult } from "../engine.ts";
 import { inputBytes } from "./input.ts";
 import { failed, resultOf } from "./output.ts";

@@ -7,8 +7,8 @@ import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { TransientError, wordsOf } from "../../../../support/errors.ts";
-import { preferWhenMemoryIsShort, rssOf } from "../../../../support/threads/resident-memory.ts";
+import { TransientError, wordsOf } from "#core/errors.ts";
+import { preferWhenMemoryIsShort, rssOf } from "#core/threads/resident-memory.ts";
 import { ANSWERS, type Frame, FrameReader, headOf, INPUT, LIFELINE, type WorkerStart } from "./webr-frames.ts";
 
 export interface ProcessLimits {
@@ -194,7 +194,7 @@ function spawnWorker({ memory, outputBytes, javaScript }: ProcessLimits): ChildP
   const flags = [
     "--permission",
     `--allow-fs-read=${join(sources, "hub/calculated/engines/r")}`,
-    `--allow-fs-read=${join(sources, "support/threads")}`,
+    `--allow-fs-read=${join(sources, "core/threads")}`,
     // Says what kind of modules these are.
     `--allow-fs-read=${join(sources, "../package.json")}`,
     `--allow-fs-read=${folder}`,

@@ -5,8 +5,8 @@
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { besideModule } from "../../../../support/threads/beside.ts";
-import { confineThread } from "../../../../support/threads/rights.ts";
+import { besideModule } from "#core/threads/beside.ts";
+import { confineThread } from "#core/threads/rights.ts";
 import { ANSWERS, FrameReader, headOf, type WorkerStart } from "./webr-frames.ts";
 import { RuntimeR } from "./webr-runtime.ts";
 

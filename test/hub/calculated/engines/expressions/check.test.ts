@@ -1,7 +1,7 @@
 /** What an expression may hold, what is refused and where, and what it needs of its inputs. */
 import { describe, expect, test } from "vitest";
-import { checkExpression, type ExpressionSymbol } from "../../../../../src/hub/calculated/engines/expressions/check.ts";
-import { findUnit } from "../../../../../src/wire/index.ts";
+import { checkExpression, type ExpressionSymbol } from "#hub/calculated/engines/expressions/check.ts";
+import { findUnit } from "#wire/index.ts";
 
 const symbols: readonly ExpressionSymbol[] = [
   { name: "a", kind: "variable", unitId: findUnit("kWh")?.id ?? 0 },

@@ -1,7 +1,7 @@
 /** The tables of docs/expressions.md: each example has the result that stands beside it. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { FUNCTION_NAMES } from "../../../../../src/hub/calculated/engines/expressions/check.ts";
+import { FUNCTION_NAMES } from "#hub/calculated/engines/expressions/check.ts";
 import { computed, hourly } from "./inputs.ts";
 
 const text = readFileSync("docs/expressions.md", "utf8");

@@ -1,7 +1,7 @@
 /** Inputs of expressions for tests, and what becomes of them. */
-import type { CalculationInput, InputVariable } from "../../../../../src/hub/calculated/engines/engine.ts";
-import { computeExpression } from "../../../../../src/hub/calculated/engines/expressions/expressions.ts";
-import { findUnit } from "../../../../../src/wire/index.ts";
+import type { CalculationInput, InputVariable } from "#hub/calculated/engines/engine.ts";
+import { computeExpression } from "#hub/calculated/engines/expressions/expressions.ts";
+import { findUnit } from "#wire/index.ts";
 
 export const HOUR = 3_600_000;
 export const MEMORY = 512_000_000;

@@ -1,8 +1,8 @@
 /** Limits of expressions: each ends with its own time and memory, and holds no other one back. */
 import { afterAll, expect, test } from "vitest";
-import type { InputVariable } from "../../../../../src/hub/calculated/engines/engine.ts";
-import { createExpressionEngine } from "../../../../../src/hub/calculated/engines/expressions/expression-engine.ts";
-import { computeExpression } from "../../../../../src/hub/calculated/engines/expressions/expressions.ts";
+import type { InputVariable } from "#hub/calculated/engines/engine.ts";
+import { createExpressionEngine } from "#hub/calculated/engines/expressions/expression-engine.ts";
+import { computeExpression } from "#hub/calculated/engines/expressions/expressions.ts";
 import { HOUR, hourly, inputOf, START } from "./inputs.ts";
 
 const ROWS = 1_000_000;

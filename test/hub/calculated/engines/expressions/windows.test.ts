@@ -1,8 +1,8 @@
 /** What is computed in windows, or again after a change, is what the whole would be. */
 import { expect, test } from "vitest";
-import type { InputVariable } from "../../../../../src/hub/calculated/engines/engine.ts";
-import { checkExpression } from "../../../../../src/hub/calculated/engines/expressions/check.ts";
-import type { Reach } from "../../../../../src/hub/calculated/engines/expressions/reach.ts";
+import type { InputVariable } from "#hub/calculated/engines/engine.ts";
+import { checkExpression } from "#hub/calculated/engines/expressions/check.ts";
+import type { Reach } from "#hub/calculated/engines/expressions/reach.ts";
 import {
   affectedBy,
   type DirectedSteps,
@@ -10,7 +10,7 @@ import {
   type Interval,
   type PointSteps,
   seenDates,
-} from "../../../../../src/hub/calculated/recalculation/reach.ts";
+} from "#hub/calculated/recalculation/reach.ts";
 import { chanceOf } from "../../../../e2e/chance.ts";
 import { hourly, run } from "./inputs.ts";
 

@@ -1,7 +1,7 @@
 /** Engines that cannot run as they are configured say what to do; one that is switched off refuses in words. */
 import { expect, test } from "vitest";
-import { tryREngine } from "../../../../../src/hub/calculated/engines/r/r-engine.ts";
-import { calculatedOptions } from "../../../../../src/hub/calculated/options.ts";
+import { tryREngine } from "#hub/calculated/engines/r/r-engine.ts";
+import { calculatedOptions } from "#hub/calculated/options.ts";
 import { messageOf, openEngine, run } from "./engines.ts";
 
 test("rscript without its sandbox runs nothing, and names what to install or to set", async () => {

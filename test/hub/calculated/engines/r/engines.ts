@@ -1,12 +1,8 @@
 /** Both engines of R scripts, for suites that hold on each. Debian's R must be there in CI. */
 import { existsSync } from "node:fs";
-import type {
-  CalculationEngine,
-  CalculationInput,
-  CalculationResult,
-} from "../../../../../src/hub/calculated/engines/engine.ts";
-import { createREngine } from "../../../../../src/hub/calculated/engines/r/r-engine.ts";
-import { calculatedOptions } from "../../../../../src/hub/calculated/options.ts";
+import type { CalculationEngine, CalculationInput, CalculationResult } from "#hub/calculated/engines/engine.ts";
+import { createREngine } from "#hub/calculated/engines/r/r-engine.ts";
+import { calculatedOptions } from "#hub/calculated/options.ts";
 
 const NEEDED = ["/usr/bin/Rscript", "/usr/bin/bwrap"];
 

@@ -1,7 +1,7 @@
 /** The examples of docs/r-scripts.md, as they are written there, on every engine. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CalculationEngine, InputVariable } from "../../../../../src/hub/calculated/engines/engine.ts";
+import type { CalculationEngine, InputVariable } from "#hub/calculated/engines/engine.ts";
 import { engineNames, openEngine, run } from "./engines.ts";
 
 const page = readFileSync(new URL("../../../../../docs/r-scripts.md", import.meta.url), "utf8");

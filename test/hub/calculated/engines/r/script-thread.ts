@@ -1,7 +1,7 @@
 /** A thread that starts a script without an end, and posts the id of its process. */
 import { parentPort, workerData } from "node:worker_threads";
-import { WebrEngine } from "../../../../../src/hub/calculated/engines/r/webr-engine.ts";
-import { calculatedOptions } from "../../../../../src/hub/calculated/options.ts";
+import { WebrEngine } from "#hub/calculated/engines/r/webr-engine.ts";
+import { calculatedOptions } from "#hub/calculated/options.ts";
 
 const limits = calculatedOptions.parse({});
 const engine = new WebrEngine({
