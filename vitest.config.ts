@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defaultServerConditions } from "vite";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const report = process.env["HEADGATE_TEST_REPORT"];
 
@@ -16,6 +17,14 @@ const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.met
 const SLOW = ["test/**/*.slow.test.ts", "test/e2e/**/*.test.ts"];
 /** Tests against widespread servers, which have to be installed. `npm run test:interop`. */
 const INTEROP = ["test/interop/**/*.test.ts"];
+
+/** By size, as usual, except for a small file that runs many others: begun last, it would run alone for minutes. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => moduleId.endsWith("/on-postgres.slow.test.ts");
+    return (await super.sort(files)).toSorted((one, other) => Number(isLong(other)) - Number(isLong(one)));
+  }
+}
 
 const project = (name: string, include: readonly string[], exclude: readonly string[] = [], isolate = true) => ({
   extends: true as const,
@@ -45,6 +54,7 @@ export default defineConfig({
     // The first line of a failure names what it found: summaries show no more than that.
     chaiConfig: { truncateThreshold: 1_000 },
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     reporters: report === undefined ? ["default"] : ["default", "json"],
     ...(report === undefined ? {} : { outputFile: { json: report } }),
   },
