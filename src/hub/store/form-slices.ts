@@ -13,10 +13,11 @@ import { sliceColumns, sliceOfRow } from "./form-values.ts";
 import { type FormFit, fieldIdsOf, finishForm, type NewForm, namedForm, ownedForm, type StoredForm } from "./forms.ts";
 import {
   changesOf,
-  heldText,
+  heldAccounts,
+  heldBy,
   putHeld,
   SLICE_ROWS,
-  StructureHeld,
+  whileChanging,
   writeSlices,
   writeStructure,
 } from "./structure-hold.ts";
@@ -42,9 +43,6 @@ export interface FormDefinitions {
   readonly before: StoredForm | null;
   readonly after: NewForm | null;
 }
-
-/** How often values are judged that others change meanwhile. */
-const TRIES_MAX = 5;
 
 /** The last row that was brought to the definition: first slices, of one field after the other, then entities. */
 interface Place {
@@ -102,13 +100,14 @@ export async function changeForm<Refused>(
       return { held };
     });
   let judged: Judged | null = null;
-  for (let tries = 0; tries <= TRIES_MAX; tries += 1) {
+  const { ended } = await whileChanging(async () => {
     const begun = await begin(judged);
-    if ("ended" in begun) return begun.ended;
-    if ("held" in begun) return await continueForm(database, accountId, begun.held, fit);
+    if ("ended" in begun) return begun;
+    if ("held" in begun) return { ended: await continueForm(database, accountId, begun.held, fit) };
     judged = { changes: begun.changes, isFit: await judgeAll(database, accountId, begun.planned, fit) };
-  }
-  throw new StructureHeld("the structure of the account changes all the time");
+    return null;
+  });
+  return ended;
 }
 
 interface Judged {
@@ -124,13 +123,9 @@ export async function continueForms(
   fit: FormFit,
   { signal, isOurs }: { readonly signal: AbortSignal; readonly isOurs: (accountId: number) => boolean },
 ): Promise<void> {
-  const found = await database.ask(() => rows("SELECT account_id, held FROM structure_change WHERE held IS NOT NULL"));
-  for (const one of found) {
-    const accountId = Number(one["account_id"]);
-    const held = JSON.parse(String(one["held"]));
-    // Others are creations (`structure-hold.ts`) and removals (`structure-changes.ts`).
-    if ("place" in held && !isOurs(accountId)) await continueForm(database, accountId, held, fit, signal);
-  }
+  // Others are files of master data (`structure-hold.ts`) and removals (`structure-changes.ts`).
+  for (const { accountId, held } of await heldAccounts(database))
+    if ("place" in held && !isOurs(accountId)) await continueForm(database, accountId, held as HeldForm, fit, signal);
 }
 
 /** Slice after slice until the last one; two hubs that do so take turns. */
@@ -145,9 +140,9 @@ async function continueForm(
   const ids = await database.ask(() => knownIds(accountId, begun.after));
   const slice = function* (): Steps<{ readonly form: StoredForm | null } | null> {
     yield* dialect.holdLane(accountId);
-    const held: HeldForm | null = JSON.parse((yield* heldText(accountId, dialect)) ?? "null");
+    const held = yield* heldBy(dialect, accountId, begun);
     // Another hub has finished it.
-    if (held?.key !== begun.key) return { form: yield* formNow(dialect, accountId, begun) };
+    if (held === null) return { form: yield* formNow(dialect, accountId, begun) };
     const { after } = held;
     const before = held.formId === null ? null : yield* formNow(dialect, accountId, held);
     const place = yield* fitSome({ accountId, before, after, fit, ids }, held.place);

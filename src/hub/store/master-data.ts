@@ -11,7 +11,7 @@ import { type FoundForms, findForms } from "./form-values.ts";
 import { countOf } from "./owned.ts";
 import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
 import type { StoredSite, StoredSource, StoredVariable, StructureEntity } from "./store.ts";
-import { applyInSlices, changesOf, isMuch, StructureHeld, undoPlans, writeStructure } from "./structure-hold.ts";
+import { applyInSlices, changesOf, isMuch, undoPlans, whileChanging, writeStructure } from "./structure-hold.ts";
 import {
   CREATED_LISTS,
   type CreatedIds,
@@ -110,15 +110,12 @@ export interface MasterDataReports {
 /** Rows of a report that are stored together. */
 export const REPORT_PART_ROWS = 1_000;
 
-/** How often a file is compared whose account changes meanwhile. */
-const TRIES_MAX = 5;
-
 export function createMasterDataStore(database: Database): MasterDataStore {
   // A snapshot locks nothing, and what it found is compared again before it is changed.
   const reading = { ...database.dialect, forUpdate: () => "" };
   return {
-    async apply(accountId, key, keys, judge, atMs) {
-      for (let tries = 0; tries <= TRIES_MAX; tries += 1) {
+    apply: (accountId, key, keys, judge, atMs) =>
+      whileChanging(async () => {
         const compared = await database.snapshot(function* (): Steps<KeptReport | Compared> {
           const before = yield* reportOfRun(accountId, key);
           if (before !== null) return before;
@@ -127,11 +124,8 @@ export function createMasterDataStore(database: Database): MasterDataStore {
         if ("items" in compared) return compared;
         const judgement = judge(compared.found);
         if (key.run === null) return reportFrom(judgement, key, atMs, null);
-        const applied = await write(database, { accountId, key, keys, atMs }, compared, judgement);
-        if (applied !== null) return applied;
-      }
-      throw new StructureHeld("the structure of the account changes all the time");
-    },
+        return await write(database, { accountId, key, keys, atMs }, compared, judgement);
+      }),
   };
 }
 

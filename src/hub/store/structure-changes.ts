@@ -31,10 +31,11 @@ import { noteChange } from "./source-zones.ts";
 import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
 import {
   changesOf,
-  heldText,
+  heldAccounts,
+  heldBy,
   putHeld,
   SLICE_ROWS,
-  StructureHeld,
+  whileChanging,
   writeSlices,
   writeStructure,
 } from "./structure-hold.ts";
@@ -168,9 +169,6 @@ const BELOW: Readonly<Record<StructureEntity, { readonly variables: string; read
   variable: { variables: `${VARIABLES} WHERE variable.id = ?`, sources: null },
 };
 
-/** How often what is below is judged that others change meanwhile. */
-const TRIES_MAX = 5;
-
 interface Removing {
   readonly accountId: number;
   readonly entity: StructureEntity;
@@ -205,15 +203,13 @@ type Begun = { readonly ended: Removal } | { readonly held: HeldRemoval } | { re
  */
 async function removeEntity(database: Database, removing: Removing): Promise<Removal> {
   let judged: Judged | null = null;
-  for (let tries = 0; tries <= TRIES_MAX; tries += 1) {
-    const begun: Begun = await writeStructure(database, removing.accountId, () => begin(database, removing, judged));
+  return await whileChanging(async () => {
+    const begun = await writeStructure(database, removing.accountId, () => begin(database, removing, judged));
     if ("ended" in begun) return begun.ended;
-    if ("held" in begun) {
-      const ended = await continueRemoval(database, begun.held);
-      if (ended !== null) return ended;
-    } else judged = await judgeBelow(database, removing, begun.changes);
-  }
-  throw new StructureHeld("the structure of the account changes all the time");
+    if ("held" in begun) return await continueRemoval(database, begun.held);
+    judged = await judgeBelow(database, removing, begun.changes);
+    return null;
+  });
 }
 
 function* begin({ dialect }: Database, removing: Removing, judged: Judged | null): Steps<Begun> {
@@ -280,11 +276,8 @@ async function* idsInParts(database: Database, select: string, of: SqlValue): As
 
 /** The removals that were begun and not finished; another hub that does so, too, takes turns with this one. */
 async function continueRemovals(database: Database, signal: AbortSignal): Promise<void> {
-  const found = await database.ask(() => rows("SELECT held FROM structure_change WHERE held IS NOT NULL"));
-  for (const one of found) {
-    const held = JSON.parse(String(one["held"]));
-    if ("removing" in held) await continueRemoval(database, held, signal);
-  }
+  for (const { held } of await heldAccounts(database))
+    if ("removing" in held) await continueRemoval(database, held as HeldRemoval, signal);
 }
 
 /** Slice after slice until the last one; null where what is left is to be judged again. */
@@ -294,9 +287,9 @@ async function continueRemoval(database: Database, held: HeldRemoval, signal?: A
   const slice = function* (): Steps<{ readonly ended: Removal | null } | null> {
     yield* dialect.holdLane(accountId);
     const found = yield* ownedEntity(dialect, entity, id, accountId);
-    const now: HeldRemoval | null = JSON.parse((yield* heldText(accountId, dialect)) ?? "null");
     // Another hub has ended it.
-    if (now?.key !== held.key || found === undefined) return { ended: found === undefined ? held.removed : null };
+    if (found === undefined) return { ended: held.removed };
+    if ((yield* heldBy(dialect, accountId, held)) === null) return { ended: null };
     const isEnded = yield* removeSome(dialect, held, found);
     // Others who keep what they know of the structure read it again.
     yield* noteChange(accountId);
@@ -310,34 +303,28 @@ async function continueRemoval(database: Database, held: HeldRemoval, signal?: A
 
 /** Whether all is removed; null: there is more, false: points have come meanwhile, which stay with what they are in. */
 function* removeSome(dialect: StoreDialect, { removing, removed }: HeldRemoval, found: Row): Steps<boolean | null> {
-  const { accountId, entity, id, withPoints } = removing;
+  const { entity, id, withPoints } = removing;
   const below = yield* belowOf(entity, id);
   const isLast = !isMuch(below);
   // Variables before the sources that they are in.
   const some = { ...below, sources: isLast || below.variables.length === 0 ? below.sources : [] };
   if (!withPoints && (yield* pointsOf(dialect, idsOf(some.variables))).points > 0) return false;
-  yield* removeRows(dialect, removing, some);
-  yield* addBelowEvents(accountId, entity, found, some);
-  if (!isLast) return null;
-  yield* removeOwn(dialect, removing);
-  yield* addRemovalEvent(accountId, entity, found, removed);
-  return true;
+  if (isLast) yield* removeLast(dialect, removing, found, some, removed);
+  else yield* removeRows(dialect, removing, found, some);
+  return isLast ? true : null;
 }
 
 function* removeAlone(dialect: StoreDialect, removing: Removing, found: Row, below: Below): Steps<Removal> {
-  const { accountId, entity, withPoints } = removing;
+  const { accountId, withPoints } = removing;
   const ids = idsOf(below.variables);
   const users = yield* usersOf(dialect, accountId, ids, holdersOf(removing, idsOf(below.sources)));
   if (users.length > 0) return { kind: "in-use", users };
   const { points, variables: holding } = yield* pointsOf(dialect, ids);
   if (points > 0 && !withPoints) return { kind: "holds-points", variables: holding, points };
-  yield* removeRows(dialect, removing, below);
-  yield* removeOwn(dialect, removing);
   const counts = { sources: below.sources.length, variables: below.variables.length };
-  const removal = { kind: "removed" as const, ...counts, points };
-  yield* addBelowEvents(accountId, entity, found, below);
-  yield* addRemovalEvent(accountId, entity, found, removal);
-  return removal;
+  const removed = { kind: "removed" as const, ...counts, points };
+  yield* removeLast(dialect, removing, found, below, removed);
+  return removed;
 }
 
 /** Up to one more than go in a slice. */
@@ -363,8 +350,10 @@ const holdersOf = ({ entity, id }: Removing, sourceIds: readonly number[]) =>
     ["site", entity === "site" ? [id] : []],
   ] as const;
 
-function* removeRows(dialect: StoreDialect, { accountId }: Removing, { variables, sources }: Below): Steps<void> {
+/** Variables and sources, with an event for each; `found` is the row of the entity above them. */
+function* removeRows(dialect: StoreDialect, { accountId, entity }: Removing, found: Row, below: Below): Steps<void> {
   const { among } = dialect;
+  const { variables, sources } = below;
   const ids = idsOf(variables);
   for (const table of ["point_version", "point", "point_block"])
     yield* change(`DELETE FROM ${table} WHERE ${among("variable_id")}`, ids);
@@ -373,16 +362,29 @@ function* removeRows(dialect: StoreDialect, { accountId }: Removing, { variables
   yield* change(`DELETE FROM calculated_input WHERE ${among("calculated_id")}`, ids);
   yield* change(`DELETE FROM calculated_input WHERE ${among("variable_id")}`, ids);
   yield* change(`DELETE FROM variable WHERE ${among("id")}`, ids);
-  if (sources.length === 0) return;
-  // Slices go with their site or source.
-  yield* change(`DELETE FROM source WHERE ${among("id")}`, idsOf(sources));
-  yield* clearReferences(dialect, accountId, "source", idsOf(sources));
+  if (sources.length > 0) {
+    // Slices go with their site or source.
+    yield* change(`DELETE FROM source WHERE ${among("id")}`, idsOf(sources));
+    yield* clearReferences(dialect, accountId, "source", idsOf(sources));
+  }
+  yield* addBelowEvents(accountId, entity, found, below);
 }
 
-function* removeOwn(dialect: StoreDialect, { accountId, entity, id }: Removing): Steps<void> {
-  if (entity !== "site") return;
-  yield* change("DELETE FROM site WHERE id = ?", id);
-  yield* clearReferences(dialect, accountId, "site", [id]);
+/** The last rows below the entity, and the entity itself. */
+function* removeLast(
+  dialect: StoreDialect,
+  removing: Removing,
+  found: Row,
+  below: Below,
+  removed: Removed,
+): Steps<void> {
+  const { accountId, entity, id } = removing;
+  yield* removeRows(dialect, removing, found, below);
+  if (entity === "site") {
+    yield* change("DELETE FROM site WHERE id = ?", id);
+    yield* clearReferences(dialect, accountId, "site", [id]);
+  }
+  yield* addRemovalEvent(accountId, entity, found, removed);
 }
 
 function ownedEntity(dialect: StoreDialect, entity: StructureEntity, id: number, accountId: number) {

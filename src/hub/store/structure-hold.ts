@@ -70,10 +70,40 @@ export function* changesOf(accountId: number): Steps<number> {
   return Number((yield* row("SELECT changes FROM structure_change WHERE account_id = ?", accountId))?.["changes"]);
 }
 
-export function* heldText(accountId: number, dialect?: StoreDialect): Steps<string | null> {
+function* heldText(accountId: number, dialect?: StoreDialect): Steps<string | null> {
   const lock = dialect?.forUpdate("structure_change") ?? "";
   const found = yield* row(`SELECT held FROM structure_change WHERE account_id = ?${lock}`, accountId);
   return (found?.["held"] ?? null) as string | null;
+}
+
+/** For use inside a write: what the account is held with, where that has this key; null where it ended. */
+export function* heldBy<T extends { readonly key: string }>(
+  dialect: StoreDialect,
+  accountId: number,
+  { key }: T,
+): Steps<T | null> {
+  const held: T | null = JSON.parse((yield* heldText(accountId, dialect)) ?? "null");
+  return held?.key === key ? held : null;
+}
+
+/** The accounts that are held, by this hub or another, running or ended. */
+export async function heldAccounts(
+  database: Database,
+): Promise<readonly { readonly accountId: number; readonly held: object }[]> {
+  const found = await database.ask(() => rows("SELECT account_id, held FROM structure_change WHERE held IS NOT NULL"));
+  return found.map((one) => ({ accountId: Number(one["account_id"]), held: JSON.parse(String(one["held"])) }));
+}
+
+/** How often what others change meanwhile is judged again. */
+const TRIES_MAX = 5;
+
+/** Tries until there is an answer; null: the structure has changed since it was judged. Throws `StructureHeld`. */
+export async function whileChanging<T>(attempt: () => Promise<T | null>): Promise<T> {
+  for (let tries = 0; tries <= TRIES_MAX; tries += 1) {
+    const answer = await attempt();
+    if (answer !== null) return answer;
+  }
+  throw new StructureHeld("the structure of the account changes all the time");
 }
 
 /** For use inside a write. Null: the account is free again. */
@@ -143,15 +173,17 @@ export async function applyInSlices<T>(
     return Number((yield* row(`SELECT max(id) AS id FROM ${table} WHERE account_id = ?`, accountId))?.["id"] ?? 0);
   }
   if (held === null) return null;
+  let restMs = 0;
   const whileHeld = async <R>(work: () => Steps<R | null>) => {
+    await pause(restMs);
     const beginMs = performance.now();
     const done = await database.write(function* (): Steps<R | null> {
       yield* dialect.holdLane(accountId);
-      if (!(yield* isHeldBy(database, accountId, held))) return null;
+      if ((yield* heldBy(dialect, accountId, held)) === null) return null;
       yield* putHeld(accountId, JSON.stringify({ ...held, atMs: nowMs() }));
       return yield* work();
     });
-    await pause(performance.now() - beginMs);
+    restMs = performance.now() - beginMs;
     return done;
   };
   try {
@@ -197,11 +229,10 @@ function* endHold(accountId: number): Steps<void> {
 
 /** Undoes files that are not finished. `isAll`: at the start, when no thread works on one. */
 export async function undoPlans(database: Database, isAll: boolean): Promise<void> {
-  const found = await database.ask(() => rows("SELECT account_id, held FROM structure_change WHERE held IS NOT NULL"));
-  for (const one of found) {
-    const held = JSON.parse(String(one["held"])) as Partial<HeldPlan>;
-    if (held.created === undefined || !(isAll || Number(held.atMs) < nowMs() - SILENCE_MS)) continue;
-    await undoPlan(database, Number(one["account_id"]), held as HeldPlan);
+  for (const { accountId, held } of await heldAccounts(database)) {
+    const { created, atMs } = held as Partial<HeldPlan>;
+    if (created === undefined || !(isAll || Number(atMs) < nowMs() - SILENCE_MS)) continue;
+    await undoPlan(database, accountId, held as HeldPlan);
   }
 }
 
@@ -216,7 +247,7 @@ const UNUSED: Readonly<Record<StructureEntity, string>> = {
 async function undoPlan(database: Database, accountId: number, held: HeldPlan): Promise<void> {
   await writeSlices(database, function* () {
     yield* database.dialect.holdLane(accountId);
-    if (!(yield* isHeldBy(database, accountId, held))) return { held };
+    if ((yield* heldBy(database.dialect, accountId, held)) === null) return { held };
     if (yield* changeBack(database.dialect, accountId)) return null;
     for (const table of ["variable", "source", "site"] as const) {
       const some = `SELECT id FROM ${table} WHERE account_id = ? AND id > ? AND ${UNUSED[table]} LIMIT ${SLICE_ROWS}`;
@@ -236,9 +267,4 @@ function* changeBack(dialect: StoreDialect, accountId: number): Steps<boolean> {
   yield* changeExisting(dialect, accountId, JSON.parse(String(before["plan"])), NOTHING_CREATED);
   yield* change("DELETE FROM structure_before WHERE account_id = ? AND part = ?", accountId, Number(before["part"]));
   return true;
-}
-
-function* isHeldBy({ dialect }: Database, accountId: number, { key }: HeldPlan): Steps<boolean> {
-  const held: HeldPlan | null = JSON.parse((yield* heldText(accountId, dialect)) ?? "null");
-  return held?.key === key;
 }

@@ -67,6 +67,8 @@ export function* createAll(accountId: number, plan: StructurePlan): Steps<Create
   return created;
 }
 
+const idsOf = (changed: readonly { readonly id: number }[]) => changed.map(({ id }) => id);
+
 const idOf = (ref: Ref, created: readonly number[]) => ("id" in ref ? ref.id : (created[ref.created] ?? 0));
 
 /** Creates a part of a list; returns the ids. `created`: those in which they are. */
@@ -118,7 +120,6 @@ export function changesInParts(plan: StructurePlan, most: number): readonly Stru
 /** JSON of the plan that changes back what another one will change. */
 export function* changesBefore({ among }: StoreDialect, plan: StructurePlan): Steps<string> {
   const { changedSites, changedSources, changedVariables } = plan;
-  const idsOf = (changed: readonly { readonly id: number }[]) => changed.map(({ id }) => id);
   const sites = yield* rows(`SELECT * FROM site WHERE ${among("id")}`, idsOf(changedSites));
   const sources = yield* rows(
     `SELECT ${SOURCES.columns} FROM ${SOURCES.from} WHERE ${among("source.id")}`,
@@ -167,7 +168,6 @@ export function* changeExisting(
   plan: StructurePlan,
   created: CreatedStructure,
 ): Steps<void> {
-  const idsOf = (changed: readonly { readonly id: number }[]) => changed.map(({ id }) => id);
   const zones = new Map([
     ...(yield* zonesOf(dialect, accountId, "site", idsOf(plan.changedSites))),
     ...(yield* zonesOf(dialect, accountId, "source", idsOf(plan.changedSources))),
@@ -185,7 +185,6 @@ export function* changeExisting(
 
 /** Formulas may read what was changed: values of forms, and variables whose unit is another one. */
 function* markChanged(dialect: StoreDialect, accountId: number, plan: StructurePlan): Steps<void> {
-  const idsOf = (changed: readonly { readonly id: number }[]) => changed.map(({ id }) => id);
   yield* markReaders(dialect, accountId, { entity: "site", ids: idsOf(plan.changedSites), ...WHOLE_HISTORY });
   yield* markReaders(dialect, accountId, { entity: "source", ids: idsOf(plan.changedSources), ...WHOLE_HISTORY });
   const touched = plan.changedVariables.map(({ id }) => ({ inputId: id, ...WHOLE_HISTORY }));
