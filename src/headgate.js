@@ -47,8 +47,8 @@ if (isCheckout) resolveAsWritten();
 await import(isCheckout ? sources.href : new URL("../dist/src/main.js", import.meta.url).href);
 
 /**
- * Sources import each other by rooms or relative paths with their extension, so that there is nothing to look for: the questions
- * to the disk for 400 modules took a tenth of the time until the first poll of a gateway.
+ * Sources import each other by rooms or relative paths with their extension, so that there is nothing to look for: the
+ * questions to the disk for 400 modules took a tenth of the time until the first poll of a gateway.
  */
 function resolveAsWritten() {
   const folder = new URL("./", import.meta.url).href;

@@ -9,7 +9,7 @@ export interface Migration {
   /** Name of the file. */
   readonly file: string;
   readonly sql: string;
-  /** Of the statements, whatever their comments and line breaks. */
+  /** SHA-256 of the statements without comments and line breaks, in lower-case hexadecimal. */
   readonly digest: string;
 }
 

@@ -50,7 +50,7 @@ function filesIn(path: string): SegmentFiles | null {
       segment: path,
       rows: { path, span: rows },
       about: { path, span: about },
-      // One without bytes was removed (`inputs.ts`).
+      // An input without bytes was removed (`inputs.ts`).
       input: input === null || input.length === 0 ? null : { path, span: input },
     };
   } catch (thrown) {

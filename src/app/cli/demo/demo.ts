@@ -36,7 +36,7 @@ export function addDemo({ command, stop, action }: CommandFrame): void {
     .action(action((options: DemoOptions) => runDemo(options, stop)));
 }
 
-/** What a Headgate with another schema kept cannot be continued with: the demo starts afresh then. */
+/** The demo starts afresh where its state is of another schema, with which it cannot continue. */
 async function runDemo(options: DemoOptions, stop: AbortSignal): Promise<number> {
   try {
     return await runOnce(options, stop);

@@ -41,7 +41,7 @@ async function hasSchema(connection: Connection, name: string): Promise<boolean>
   return rows.length > 0;
 }
 
-/** Of an empty schema, too, or none. */
+/** The state of a schema; version 0 for an empty one, or none. */
 export async function stateOf(
   connection: Connection,
   schema: PostgresSchema,
@@ -54,7 +54,7 @@ export async function stateOf(
     if (tables.length > 0 && schema.foreign !== null) throw schema.foreign(subject);
     return stateFrom(schema, [], subject);
   }
-  // As JSON, so that a table without a digest can be read.
+  // The row is read as JSON, since the table of another program may have no digest.
   const { rows } = await connection.query<MigrationRecord>(
     `SELECT version::integer AS version, to_jsonb(record) ->> 'digest' AS digest FROM ${schema.table} AS record
       ORDER BY version`,

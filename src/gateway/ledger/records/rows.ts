@@ -174,7 +174,7 @@ export function toRunRow(cells: RunCells): RunRow {
 const shared = new Map<string, Binding>();
 const SHARED_MAX = 100;
 
-/** What runs share, and what the run has of its own. */
+/** The binding of a run: the part that runs share, and the columns of its own. */
 function bindingOf(json: string, sender: string | null, operationPrefix: string | null): Binding {
   const binding = sharedOf(json);
   if (sender === null && operationPrefix === null) return binding;

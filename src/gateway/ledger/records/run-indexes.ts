@@ -35,7 +35,7 @@ export const DELIVERING = anyOf(DELIVERABLE_STATES);
 /** The condition of `runs_resting` and of `runs_changed`. */
 export const RESTING = anyOf(statesIn("runs_resting"));
 
-/** What the files of the schema insert: lists of states for its checks, and the conditions of the indexes. */
+/** Texts that the files of the schema insert: lists of states for its checks, and the conditions of the indexes. */
 export const SCHEMA_VALUES = {
   run_states: literals(ALL_RUN_STATES),
   arrival_states: literals(ALL_ARRIVAL_STATES),

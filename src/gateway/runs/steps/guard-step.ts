@@ -176,7 +176,7 @@ function withFault(held: Reason | null, fault: string): Reason {
   return { ...held, code, message, hint: REGISTER[code].hint };
 }
 
-/** Of a damaged target index, as a power cut may leave it: the file is mapped again, into the same bytes. */
+/** A power cut may leave a damaged target index: the file is mapped again, into the same bytes. */
 async function rebuild(
   run: Run,
   steps: RunSteps,

@@ -160,7 +160,8 @@ CREATE INDEX runs_binding ON runs (binding_id, id);
 CREATE INDEX runs_operation_prefix ON runs (operation_prefix, id) WHERE operation_prefix IS NOT NULL;
 
 -- By state. A run in progress is only in those of its stage, so that each state that it passes costs little; the long
--- ones receive it when it comes to rest. A query that uses one repeats its condition: src/gateway/ledger/records/run-indexes.ts.
+-- ones receive it when it comes to rest. A query that uses one repeats its condition
+-- (src/gateway/ledger/records/run-indexes.ts).
 CREATE INDEX runs_intake ON runs (state, drop_name, id) WHERE :is_unmapped;
 -- For the order of lanes.
 CREATE INDEX runs_unmapped ON runs (lane, id) WHERE :is_unmapped;
