@@ -45,7 +45,8 @@ export async function systemPerson(home: string): Promise<Person> {
 }
 
 export async function removePerson(person: Person): Promise<void> {
-  await run("userdel", person.username);
+  // By force: a session of the stopped server may still be ending.
+  await run("userdel", "--force", person.username);
 }
 
 function hashOf(password: string): Promise<string> {
