@@ -25,7 +25,7 @@ row where the period has fewer points than it needs, or where no double holds th
 ${rows.join("\n")}
 
 \`unitId\` of a row is that of the values, whatever the aggregate. What follows from days is read from rollups, where
-the zone and the unit are those of the stored days ([performance.md](performance.md)). The explorer draws a band from
+the zone and the unit are those of the stored days ([performance](dev/performance.md)). The explorer draws a band from
 minimum to maximum around ${banded}.
 `;
 }

@@ -152,7 +152,7 @@ const derived: Readonly<Record<string, string>> = {
   "docs/errors.md": errorsPage(),
   "docs/hub-rights.md": rightsPage(await routesOfHub()),
   "docs/metrics.md": metricsReference(hubRegistry()),
-  "docs/specification-coverage.md": coverage.page,
+  "docs/dev/specification-coverage.md": coverage.page,
 };
 
 const check = process.argv.includes("--check");

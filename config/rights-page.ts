@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog as log } from "#core/log.ts";
-import { ACCESS } from "#hub/http/access.ts";
 import type { HubRoute, RouteFacts } from "#hub/http/route.ts";
+import { ACCESS } from "#hub/http/route.ts";
 import { startHub } from "#hub/hub.ts";
 import { hubOptions } from "#hub/options.ts";
 import { rolesWith } from "#hub/token/rights.ts";
@@ -19,7 +19,7 @@ without the role are answered by 403, those without credentials by 401.
 Beside this table: no user gives a role above the own one, nor changes a user of a higher rank (User, Datapusher,
 Manager, Admin); \`User\` and \`Datapusher\` see only themselves among users; and what belongs to the person (names,
 address, password, deactivation) is changed by a Manager only where the user belongs to no other account
-([hub-choices](hub-choices.md), *People*).
+([People at the hub](hub/people.md)).
 `;
 
 /** The roles that may call the route; all where it is open. */

@@ -1,4 +1,4 @@
-/** Joins the rules of the specification with the tests named after them: `docs/specification-coverage.md`. */
+/** Joins the rules of the specification with the tests named after them: `docs/dev/specification-coverage.md`. */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import sections from "./specification-rules.json" with { type: "json" };
@@ -54,5 +54,5 @@ function pageOf(tests: ReadonlyMap<string, string>): string {
 }
 
 function linkOf(file: string | undefined): string {
-  return file === undefined ? "none" : `[${file.split("/").at(-1)}](../${file})`;
+  return file === undefined ? "none" : `[${file.split("/").at(-1)}](../../${file})`;
 }
