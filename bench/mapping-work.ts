@@ -9,7 +9,7 @@ import { basename, dirname, join } from "node:path";
 import { parse } from "csv-parse";
 import { parse as parseSync } from "csv-parse/sync";
 import { silentLog } from "#core/log.ts";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import { loadMapper } from "#mapping/load-mapper.ts";
 import { mapFile } from "#mapping/map-file.ts";
 import { workersOptions } from "#mapping/options.ts";

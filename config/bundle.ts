@@ -1,6 +1,7 @@
 /**
  * Bundles the sources into few modules, for the published package: a module costs a start a third of a millisecond
- * (docs/decisions/0033). Every source is in exactly one chunk, which all entries share, so that each class exists once.
+ * (docs/dev/decisions/0033). Every source is in exactly one chunk, which all entries share, so that each class exists
+ * once.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -35,7 +36,7 @@ const APART = "src/hub/calculated/engines/r";
 const STARTED_APART = [`${APART}/webr-worker`, `${APART}/webr-watchdog`];
 
 /** What the command that maps one file says, which starts a host before it loads anything else. */
-const WORDS = ["src/core/grouped-number", "src/core/place-words", "src/core/invalid-option"];
+const WORDS = ["src/core/text"];
 
 /**
  * Chunks of what is loaded together, by the modules that need it. A module is in the first chunk of these, and in one

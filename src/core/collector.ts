@@ -2,7 +2,7 @@
  * Has what comes in one turn of the event loop, or while the list before is performed, performed as one list. Lists are
  * performed one after the other, in the order in which their items came.
  */
-import type { Settled } from "./settled.ts";
+import type { Settled } from "./promises.ts";
 
 interface Waiting<Item, Result> {
   readonly item: Item;

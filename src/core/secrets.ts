@@ -2,7 +2,7 @@
  * The secrets that this process has read: every value that a schema marks as secret. The log, errors, output of
  * commands and responses of the operations API pass through `masked`.
  */
-import { uriDecoded } from "./decoded-text.ts";
+import { uriDecoded } from "./text.ts";
 
 /** Masking shorter values, and words that the product itself writes, would garble ordinary text: see `keepSecret`. */
 const LENGTH_MIN = 6;

@@ -3,6 +3,8 @@
  * database that is down, a port that is still taken) is a `TransientError` (exit code 1: start again), everything
  * else a `ConfigError` (exit code 2: a person corrects it).
  */
+
+import type { FastifyInstance } from "fastify";
 import { ConfigError, type ErrorCode, type ErrorFacts, systemCode, TransientError } from "./errors.ts";
 import type { RegisterEntry } from "./register/entry.ts";
 import { REGISTER } from "./register.ts";
@@ -49,4 +51,42 @@ function isPassingCondition(thrown: unknown): boolean {
   }
   const code = systemCode(thrown) ?? "";
   return PASSING.has(code) || PASSING_SQLSTATE.test(code);
+}
+
+// Listens on `host:port`, with an error that a person understands.
+
+/** `address`: as `listenAddress` has it. IPv6 without brackets. */
+export function hostAndPort(address: string): { readonly host: string; readonly port: number } {
+  const at = address.lastIndexOf(":");
+  return { host: address.slice(0, at).replace(/^\[|\]$/g, ""), port: Number(address.slice(at + 1)) };
+}
+
+/**
+ * Starts listening and returns the URL. `setting` names the option in the message. Throws `ConfigError`, or
+ * `TransientError` while the port is taken.
+ */
+export function listenOrExplain(app: FastifyInstance, address: string, setting: string): Promise<string> {
+  return explainListen(() => app.listen(hostAndPort(address)), address, setting);
+}
+
+/** As `listenOrExplain`, for any way to listen. */
+export async function explainListen<Place>(
+  listen: () => Promise<Place>,
+  address: string,
+  setting: string,
+): Promise<Place> {
+  try {
+    return await listen();
+  } catch (cause) {
+    const why =
+      systemCode(cause) === "EADDRINUSE"
+        ? `the port ${hostAndPort(address).port} is taken by another program`
+        : systemCode(cause) === "EACCES"
+          ? `this user may not listen on port ${hostAndPort(address).port}`
+          : `it is not an address of this machine`;
+    const message = `cannot listen on ${address} (${setting}): ${why}`;
+    const facts = { operation: "listen", subject: address, message, cause };
+    // A missing permission needs a person; a port that is taken may become free.
+    throw systemCode(cause) === "EACCES" ? new ConfigError("HG-CONF-004", facts) : startFault("HG-CONF-004", facts);
+  }
 }

@@ -1,8 +1,7 @@
 /** The gateway's configuration: the sections of all components joined, and the rules between them. */
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { z } from "zod";
-import { environmentVariable, type ParsedDocument, readDocument } from "#core/config/document.ts";
-import { requireKind } from "#core/config/file-kind.ts";
+import { environmentVariable, type ParsedDocument, readDocument, requireKind } from "#core/config/document.ts";
 import { generatedAs } from "#core/config/json-schema.ts";
 import type { ConfigError } from "#core/errors.ts";
 import { logOptions } from "#core/log-options.ts";

@@ -1,44 +1,56 @@
+import type { Registry } from "prom-client";
 import { type Clock, isoInstant, systemClock } from "#core/clock.ts";
+import { TransientError, wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
+import { packageVersion } from "#core/package/version.ts";
+import { filesOf, logNarrowed, narrowModes } from "#core/private-files.ts";
+import { resultOf } from "#core/promises.ts";
+import { reasonOf } from "#mapping/rejections.ts";
+import type { KeptVersions } from "#mapping/workers/mapper-versions.ts";
 import { openMapping } from "#mapping/workers/open.ts";
+import { type LateReadings, lateWords } from "#mapping/workers/pool.ts";
 import { type Closer, closeAll } from "./closers.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { MigrationControl } from "./console/migrations.ts";
-import { countedLedger } from "./counted-ledger.ts";
 import type { Admission } from "./delivery/delivery.ts";
 import { DropRegistry, intakeFacts } from "./drops.ts";
 import { FleetMember } from "./fleet.ts";
 import { type InnerGateway, SPARE_WORKERS } from "./inner.ts";
-import { lateReporter } from "./late-readings.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import { openLedger } from "./ledger/open.ts";
+import { ledgerWords, openLedger } from "./ledger/open.ts";
+import { ledgerFile } from "./ledger/options.ts";
 import { liveConfig } from "./live-config.ts";
 import { type Exchange, exchangeParts } from "./live-update.ts";
 import type { Outcome, Run, Summary } from "./model.ts";
 import { watchAttention } from "./notifications.ts";
 import { type FileEvent, openObservers } from "./observers.ts";
-import { concernsOf, summarise } from "./operations/state-of-work.ts";
-import { type OperationsAccess, openOperationsApi } from "./operations-api.ts";
+import { placedAt } from "./operation-rows.ts";
+import { measureSpool } from "./operations/attention.ts";
+import { concernsOf, countUnresolved, type HealthPart, heldRuns, summarise } from "./operations/state-of-work.ts";
+import { type OperationsAccess, type OperatorQueries, openOperationsApi } from "./operations-api.ts";
 import { joinQueries } from "./operator-queries.ts";
 import type { ProvisioningDependencies } from "./provisioners.ts";
 import type { ConfigurationState } from "./reload.ts";
 import { claimsBy } from "./runs/claims.ts";
 import { FinishFaults } from "./runs/finish-faults.ts";
-import { isIdle } from "./runs/idleness.ts";
+import { type LookupStore, openLookupStore } from "./runs/lookups.ts";
 import { startHousekeeping } from "./runs/maintenance.ts";
-import { Pauses } from "./runs/pauses.ts";
+import { PAUSED_BY_GATEWAY, Pauses } from "./runs/pauses.ts";
 import { recoverRuns } from "./runs/recovery.ts";
-import { Scheduler } from "./runs/scheduler.ts";
+import { isIdle, Scheduler } from "./runs/scheduler.ts";
+import { SourceZones } from "./runs/source-zones.ts";
 import type { IntakeRule } from "./runs/stages.ts";
+import { mapperText } from "./runs/steps/steps.ts";
 import { claimParts, finishGuard, intakeConcurrency, joinSteps, laneMates } from "./runs.ts";
 import { recordOutcome, ServiceRegistry } from "./services.ts";
-import { startSummary } from "./start-summary.ts";
-import { protectState } from "./state-files.ts";
-import { openStorage } from "./storage.ts";
-import { storedLedger } from "./stored-ledger.ts";
-import { openTables } from "./tables.ts";
+import type { PlacedReading } from "./spool/placed-readings.ts";
+import { SpoolQuota } from "./spool/quota.ts";
+import { openSpool, type Spool } from "./spool/spool.ts";
 import { openTriggers } from "./triggers-in-force.ts";
-import { type GatewayView, gatewayView } from "./view.ts";
+
+const ATTEMPTS = 10;
+const RETRY_MS = 1_000;
+const never = new AbortController().signal;
 
 export type { FileEvent, InnerGateway, IntakeRule };
 
@@ -241,4 +253,253 @@ async function drainParts(
   const drained = Promise.all([parts.services.drain(), parts.scheduler.drain()]).finally(() => over.abort());
   await parts.clock.sleep(graceMs, over.signal);
   drained.catch(() => undefined); // Work that has not ended by now is aborted by `stop`.
+}
+
+// Protects the ledger, the spool and the files beside them: they hold keys, file contents and names that no other
+// user may read.
+
+/** Called before any of these files is opened. Throws `ConfigError` when a mode is too wide and cannot be changed. */
+function protectState({ ledger, spool }: Pick<GatewayConfig, "ledger" | "spool">, log: Logger): void {
+  const places = [ledgerFile(ledger), spool.path].filter((path) => path !== null);
+  logNarrowed(narrowModes(places.flatMap(filesOf)), log);
+}
+
+/** The summary that a started gateway writes as one line of the log. */
+function startSummary(config: GatewayConfig, configFile: string | undefined) {
+  return {
+    version: packageVersion(),
+    ...(configFile === undefined ? {} : { config: configFile }),
+    drops: config.drops.map(({ name, kind }) => `${name} (${kind})`),
+    triggers: config.triggers.map(({ name, mapper, state }) =>
+      state === "Active" || state === "Updated" ? `${name} (${mapper})` : `${name} (${mapper}, ${state})`,
+    ),
+    services: config.services.map(({ name, base }) => `${name} (${new URL(base).host})`),
+    ledger: ledgerWords(config.ledger),
+    spool: config.spool.path,
+  };
+}
+
+// The ledger of a gateway inside a hub, with the places of files as the hub knows them.
+
+/**
+ * A hub lists a file only until it is taken, so no listing shows whether a file at rest is still stored: the hub is
+ * asked. A version that was removed, or offered again since, has gone.
+ */
+export function storedLedger(ledger: Ledger, inner: InnerGateway | undefined): Ledger {
+  if (inner === undefined) return ledger;
+  return {
+    ...ledger,
+    async restingIn(states, limit) {
+      const resting = await ledger.restingIn(states, limit);
+      const versions = await inner.storedVersions(resting.map(({ run }) => run));
+      return resting.map(({ run, arrival }, at) => {
+        const stored = resultOf(versions[at]);
+        if (stored === "no account") return { run, arrival };
+        const isStored = stored.mtime === arrival.mtime;
+        return { run, arrival: { ...arrival, goneAt: isStored ? null : (arrival.goneAt ?? run.changedAt) } };
+      });
+    },
+  };
+}
+
+// The tables that runs are bound to.
+
+interface Tables {
+  readonly lookups: LookupStore;
+  /** Null for a gateway that is not inside a hub. */
+  readonly zones: SourceZones | null;
+}
+
+async function openTables(
+  { lookups: configured }: Pick<GatewayConfig, "lookups">,
+  spoolRoot: string,
+  parts: {
+    readonly clock: Clock;
+    readonly ledger: Pick<Ledger, "shared">;
+    readonly inner: Pick<InnerGateway, "zoneTables"> | undefined;
+  },
+): Promise<Tables> {
+  const { clock, ledger, inner } = parts;
+  const lookups = await openLookupStore(configured, spoolRoot, clock, ledger.shared?.content);
+  return { lookups, zones: inner === undefined ? null : new SourceZones(inner.zoneTables, lookups, clock) };
+}
+
+// A gateway as the program sees it that it is a part of: its state, and commands.
+
+interface GatewayView {
+  readonly metrics: Registry;
+  /** The state of each part, with the reason. */
+  health(): Promise<readonly HealthPart[]>;
+  /** Files that need a person. */
+  needAttention(): Promise<number>;
+  /** The readings of an operation at a date, with their rows, as far as the spool has them. */
+  placedAt(operationId: string, atMs: number): Promise<readonly PlacedReading[]>;
+  /** Gives up a run, as `headgate cancel` does. Throws `RejectedError` when there is nothing left to cancel. */
+  cancel(run: string, by: string, why: string): Promise<unknown>;
+}
+
+function gatewayView(
+  metrics: Registry,
+  queries: Pick<OperatorQueries, "health" | "command">,
+  { ledger, spool }: { readonly ledger: Ledger; readonly spool: Pick<Spool, "root"> },
+): GatewayView {
+  return {
+    metrics,
+    health: () => queries.health(),
+    needAttention: () => countUnresolved(ledger),
+    placedAt: (operationId, atMs) => placedAt(operationId, atMs, { ledger, spool }),
+    cancel: (run, by, why) => queries.command({ order: "cancel", run, by, why }),
+  };
+}
+
+/** A ledger that counts each transition of a run in the metrics once it is committed. */
+function countedLedger(ledger: Ledger, count: (run: Run, mappedNow: boolean) => void): Ledger {
+  const counted =
+    <Args extends unknown[], Moved extends Run | null>(move: (...args: Args) => Promise<Moved>, mappedNow = false) =>
+    async (...args: Args): Promise<Moved> => {
+      const run = await move(...args);
+      if (run !== null) count(run, mappedNow);
+      return run;
+    };
+  return {
+    ...ledger,
+    openRun: counted(ledger.openRun),
+    async openRuns(openings) {
+      const opened = await ledger.openRuns(openings);
+      for (const { run } of opened) if (run !== null) count(run, false);
+      return opened;
+    },
+    advanceRun: counted(ledger.advanceRun),
+    async beginDelivery(...args) {
+      const begun = await ledger.beginDelivery(...args);
+      if (begun.run !== null) count(begun.run, false);
+      return begun;
+    },
+    resumeHeld: counted(ledger.resumeHeld),
+    async replaceHeld(...args) {
+      const replaced = await ledger.replaceHeld(...args);
+      for (const run of [replaced.held, replaced.run]) count(run, false);
+      return replaced;
+    },
+    recordMapped: counted(ledger.recordMapped, true),
+    async advanceRuns(advances) {
+      const results = await ledger.advanceRuns(advances);
+      for (const [at, { run }] of results.entries())
+        if (run !== null)
+          for (const { to } of advances[at]?.through ?? []) count({ ...run, state: to }, to === "mapped");
+      return results;
+    },
+    acceptBatch: counted(ledger.acceptBatch),
+    recordOpened: counted(ledger.recordOpened),
+  };
+}
+
+// Opens the spool, and reports how full it is.
+
+interface Storage {
+  readonly spool: Spool;
+  readonly quota: SpoolQuota;
+}
+
+/** The caller closes the spool, and with it the quota. */
+export async function openStorage(
+  options: GatewayConfig["spool"],
+  {
+    metrics,
+    ledger,
+    onRun,
+    ...rest
+  }: {
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly metrics: { readonly registry: Registry };
+    readonly ledger: Pick<Ledger, "runsIn" | "shared">;
+    /** Called for a run that the spool had no space for and may have now. */
+    readonly onRun: (id: string) => void;
+  },
+): Promise<Storage> {
+  const spool = await openSpool(options);
+  const { shared } = ledger;
+  const quota = new SpoolQuota(spool.root, options, {
+    ...rest,
+    held: () => heldRuns(ledger),
+    onSpace: (ids) => {
+      for (const id of ids) onRun(id);
+    },
+    shared: shared === null ? null : () => shared.intake.allWaitingBytes(),
+  });
+  measureSpool(metrics.registry, quota);
+  return { spool: releasing(spool, quota), quota };
+}
+
+/** Releases quota when files leave the spool. */
+function releasing(spool: Spool, quota: SpoolQuota): Spool {
+  const freeing =
+    <Args extends readonly unknown[], Value>(work: (...args: Args) => Promise<Value>) =>
+    (...args: Args) =>
+      work(...args).finally(() => quota.freed());
+  return {
+    ...spool,
+    retire: freeing(spool.retire),
+    discard: freeing(spool.discard),
+    close() {
+      quota.close();
+      return spool.close();
+    },
+  };
+}
+
+// A mapper that gives readings after its file was written: they are lost, and the next files of that version would lose
+// theirs too. So the run says it, and the triggers that use the mapper claim nothing until a person resumes them.
+
+interface LateReadingsParts {
+  readonly config: Pick<GatewayConfig, "triggers">;
+  readonly ledger: Pick<Ledger, "run" | "noteRun">;
+  readonly pauses: Pick<Pauses, "reason" | "set">;
+  readonly versions: Pick<KeptVersions, "here">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** `partsOf`: the pool that reports is made together with the versions. */
+function lateReporter(partsOf: () => LateReadingsParts): (late: LateReadings) => void {
+  return (late) => void onLateReadings(late, partsOf());
+}
+
+async function onLateReadings(late: LateReadings, parts: LateReadingsParts): Promise<void> {
+  const { log, clock } = parts;
+  const { runId, file, words } = late;
+  const code = "HG-MAP-041";
+  log.warn({ run: runId, file, code }, lateWords(words));
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const run = await parts.ledger.run(runId);
+      // Null for a trial, such as of the playground.
+      if (run !== null) await recordLate(run, words, parts);
+      return;
+    } catch (thrown) {
+      if (!(thrown instanceof TransientError) || attempt === ATTEMPTS) {
+        log.error({ run: runId, file, code }, `readings that came late cannot be recorded: ${wordsOf(thrown)}`);
+        return;
+      }
+      await clock.sleep(RETRY_MS, never);
+    }
+  }
+}
+
+async function recordLate(run: Run, words: string, parts: LateReadingsParts): Promise<void> {
+  const { ledger, pauses, config, versions } = parts;
+  const { mapper, trigger } = run.binding;
+  const detail = `${mapperText(mapper)} gave readings too late: ${lateWords(words)}`;
+  const reason = reasonOf("HG-MAP-041", detail);
+  await ledger.noteRun(run.id, { reason, event: "run.warned", detail });
+  const inForce = await versions.here(mapper.name).catch(() => null);
+  // Another version has to show itself what it does.
+  if (inForce !== null && inForce.digest !== mapper.digest) return;
+  const using = config.triggers.filter((one) => one.mapper === mapper.name).map(({ name }) => name);
+  for (const name of new Set([trigger, ...using])) {
+    if (pauses.reason("trigger", name) !== null) continue;
+    const why = `${detail} (run ${run.id}, ${run.path}); correct the mapper and replay that run first`;
+    await pauses.set({ kind: "trigger", name, by: PAUSED_BY_GATEWAY, why });
+  }
 }

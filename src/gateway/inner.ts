@@ -1,6 +1,6 @@
 /** The parts that a hub gives to the gateway inside it. */
 
-import type { Settled } from "#core/settled.ts";
+import type { Settled } from "#core/promises.ts";
 import type { DeliveryParts } from "./delivery/service-delivery.ts";
 import type { Drop } from "./drops/drop.ts";
 import type { HubDropOptions } from "./drops/options.ts";

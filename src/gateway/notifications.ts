@@ -6,15 +6,19 @@ import type { Logger } from "#core/log.ts";
 import type { Closer } from "./closers.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { DropRegistry } from "./drops.ts";
-import { lateFiles } from "./late-files.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { nodeName } from "./ledger/options.ts";
 import type { IsoInstant } from "./model.ts";
 import type { Observers } from "./observers.ts";
-import { type AttentionSources, type Concern, findAttention, findOtherConcerns } from "./operations/attention.ts";
+import {
+  type AttentionSources,
+  type Concern,
+  dropNotices,
+  findAttention,
+  findOtherConcerns,
+} from "./operations/attention.ts";
 import type { ServiceLog } from "./operations/attention-log.ts";
-import { dropNotices } from "./operations/drop-notices.ts";
-import type { LateFiles } from "./operations/late-files.ts";
+import { LateFiles } from "./operations/late-files.ts";
 import type { GatewayMetrics } from "./operations/metrics.ts";
 import { NotificationState } from "./operations/notification-state.ts";
 import { Notifier } from "./operations/notifier.ts";
@@ -28,6 +32,7 @@ import type { Scheduler } from "./runs/scheduler.ts";
 import type { ServiceRegistry } from "./services.ts";
 import type { SpoolQuota } from "./spool/quota.ts";
 import type { Spool } from "./spool/spool.ts";
+import { missingFiles } from "./triggers/expectation.ts";
 import type { TriggersInForce } from "./triggers-in-force.ts";
 
 const NOTIFICATIONS_FILE = "notifications.json";
@@ -150,4 +155,24 @@ export function gatewayName(
 
 export function notificationHealth(notifier: Pick<Notifier, "failing">): readonly HealthPart[] {
   return [...notifier.failing().values()].map((reason) => ({ part: "notifications", ready: true, reason }));
+}
+
+/** Connects the expectations of the triggers to the watch for late files. */
+function lateFiles(
+  config: GatewayConfig,
+  ledger: Ledger,
+  parts: {
+    readonly metrics: GatewayMetrics;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly startedAt: string;
+  },
+): LateFiles {
+  const { metrics, clock, log, startedAt } = parts;
+  return new LateFiles({
+    find: () => missingFiles(config.triggers, ledger, Temporal.Instant.from(startedAt), clock.now()),
+    count: (missing) => metrics.countLate(missing.map((file) => file.trigger)),
+    clock,
+    log,
+  });
 }

@@ -5,12 +5,11 @@ import type { Logger } from "#core/log.ts";
 import type { Tracer } from "#core/trace-context.ts";
 import type { Closer } from "./closers.ts";
 import type { GatewayConfig } from "./config.ts";
-import type { LedgerEvent, Run } from "./model.ts";
+import type { LedgerEvent, Run, RunState } from "./model.ts";
 import { logRunState, ServiceLog } from "./operations/attention-log.ts";
 import { LiveUpdates } from "./operations/live.ts";
 import { GatewayMetrics } from "./operations/metrics.ts";
-import { openTracing } from "./operations/spans.ts";
-import { WorkRates } from "./operations/work-rates.ts";
+import { openTracing } from "./operations/span-export.ts";
 
 /** An event with its file. */
 export type FileEvent = LedgerEvent & { readonly drop: string; readonly path: string };
@@ -28,6 +27,9 @@ export interface Observers {
   readonly rates: WorkRates;
   readonly live: LiveUpdates;
 }
+
+const CELLS = 60;
+const CELL_MS = 1_000;
 
 export async function openObservers(
   config: GatewayConfig,
@@ -64,4 +66,34 @@ export async function openObservers(
       parts.onEvent?.(event);
     },
   };
+}
+
+/** How many runs came to a state in the last minute, on this node. */
+class WorkRates {
+  readonly #clock: Clock;
+  readonly #cells = new Map<RunState, { readonly counts: Float64Array; atSecond: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  count(state: RunState): void {
+    const { counts, atSecond } = this.#at(state);
+    const cell = atSecond % CELLS;
+    counts[cell] = (counts[cell] ?? 0) + 1;
+  }
+
+  perMinute(state: RunState): number {
+    return this.#at(state).counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Empties the seconds that passed since the last call. */
+  #at(state: RunState) {
+    const second = Math.floor(this.#clock.monotonicMs() / CELL_MS);
+    const found = this.#cells.getOrInsertComputed(state, () => ({ counts: new Float64Array(CELLS), atSecond: second }));
+    for (let empty = Math.max(found.atSecond + 1, second - CELLS + 1); empty <= second; empty += 1)
+      found.counts[empty % CELLS] = 0;
+    found.atSecond = second;
+    return found;
+  }
 }

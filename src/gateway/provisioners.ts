@@ -7,9 +7,9 @@ import type { Clock } from "#core/clock.ts";
 import { ConfigError, RejectedError, wordsOf } from "#core/errors.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { Run } from "./model.ts";
-import type { CreationJournal } from "./provisioning/journal.ts";
 import { type Alone, createdWords, openProvisioner, type Provisioner } from "./provisioning/provisioner.ts";
 import { type ProvisionContext, wantedByTemplate } from "./provisioning/template.ts";
+import type { CreationJournal } from "./provisioning/wanted.ts";
 import type { RunSteps } from "./runs/steps/steps.ts";
 
 type Service = GatewayConfig["services"][number];

@@ -11,10 +11,10 @@ import { createDelivery } from "./delivery/service-delivery.ts";
 import type { InnerGateway } from "./inner.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { Outcome } from "./model.ts";
-import type { WebhookAnswer } from "./operations/server.ts";
+import type { WebhookAnswer } from "./operations/application.ts";
 import type { ClockFault } from "./operations/state-of-work.ts";
-import { confirmRule, webhookAddress } from "./runs/steps/confirm-rule.ts";
 import type { ServiceEntry } from "./runs/steps/steps.ts";
+import { confirmRule, webhookAddress } from "./runs/steps/steps.ts";
 import { segmentChanges } from "./spool/segment-changes.ts";
 
 export interface ServiceParts {

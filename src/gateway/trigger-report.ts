@@ -5,7 +5,7 @@ import type { Logger } from "#core/log.ts";
 import { type SharedQuery, shareQuery } from "#core/shared-query.ts";
 import type { MapperCatalogue } from "#mapping/contract.ts";
 import { withSourceZone } from "#mapping/settings.ts";
-import type { ListedTriggers, UnusableTrigger } from "./operations/listed-triggers.ts";
+import type { ListedTriggers, UnusableTrigger } from "./operations/attention.ts";
 import type { ServiceTrigger } from "./triggers/bound.ts";
 import type { Trigger } from "./triggers/registry.ts";
 import type { ServiceTriggerState } from "./triggers/service-triggers.ts";

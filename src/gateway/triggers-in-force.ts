@@ -13,7 +13,7 @@ import type { DropRegistry } from "./drops.ts";
 import type { InnerGateway } from "./inner.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { GatewayTrigger, LiveConfig } from "./live-config.ts";
-import { type ListedTriggers, measureTriggers } from "./operations/listed-triggers.ts";
+import { type ListedTriggers, measureTriggers } from "./operations/attention.ts";
 import type { Scheduler } from "./runs/scheduler.ts";
 import { TriggerReport } from "./trigger-report.ts";
 import { createRegistry, type RegistryEntry, type TriggerRegistry } from "./triggers/registry.ts";

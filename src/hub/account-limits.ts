@@ -1,6 +1,5 @@
 /** The limits of accounts on what they make, and the refusal beyond them. */
 import type { HubOptions } from "./options.ts";
-import type { AccountFull } from "./store/owned.ts";
 
 /** Rows of a table that belong to an account. */
 export type Limited = keyof typeof SETTINGS;
@@ -33,4 +32,16 @@ export function fullWords({ table, most }: Pick<AccountFull, "table" | "most">):
     `an account may have ${most} ${words}, and this one would have more (\`${name}\` of \`customerLimits\`, or of ` +
     "the `limits` of the account, in the settings of the hub): remove some, or ask the operator of the hub for more"
   );
+}
+
+/** An account would have more rows than it may have. */
+export class AccountFull extends Error {
+  readonly table: Limited;
+  readonly most: number;
+
+  constructor(table: Limited, most: number) {
+    super(`the account has ${most} rows of ${table} at most`);
+    this.table = table;
+    this.most = most;
+  }
 }

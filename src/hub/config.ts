@@ -1,7 +1,6 @@
 /** The hub's configuration file. */
 import { dirname, isAbsolute, resolve } from "node:path";
-import { type ParsedDocument, readDocument } from "#core/config/document.ts";
-import { requireKind } from "#core/config/file-kind.ts";
+import { type ParsedDocument, readDocument, requireKind } from "#core/config/document.ts";
 import { generatedAs } from "#core/config/json-schema.ts";
 import { type HubOptions, hubOptions } from "./options.ts";
 

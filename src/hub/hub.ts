@@ -10,9 +10,9 @@ import { limitConnections, serverLimits } from "#core/connection-limits.ts";
 import { ConfigError, systemCode } from "#core/errors.ts";
 import { endConnectionsOnClose } from "#core/http-drain.ts";
 import type { Logger } from "#core/log.ts";
-import { once } from "#core/once.ts";
 import { packageVersion } from "#core/package/version.ts";
 import { filesOf, logNarrowed, narrowModes } from "#core/private-files.ts";
+import { once } from "#core/promises.ts";
 import { shareQuery } from "#core/shared-query.ts";
 import { trustedProxies } from "#core/sign-in/options.ts";
 import { createPasswords, type HashCost } from "#core/sign-in/passwords.ts";
@@ -20,23 +20,25 @@ import { createSignInThrottle } from "#core/sign-in/throttle.ts";
 import { startFault } from "#core/start-fault.ts";
 import { alarmRoutes } from "./alarms/routes.ts";
 import { startAlarms } from "./alarms/service.ts";
-import { startBackground } from "./background.ts";
-import { wakeAfterChanges } from "./calculated/recalculation/recalculation.ts";
+import { type Recalculation, startRecalculation, wakeAfterChanges } from "./calculated/recalculation/recalculation.ts";
 import { calculationRoutes } from "./calculated/recalculation/routes.ts";
 import type { HubContext } from "./context.ts";
+import { type GatewayViewOf, NO_GATEWAY } from "./context.ts";
 import { exportRoutes } from "./data/export.ts";
 import { originRoutes } from "./data/origin.ts";
 import { removalRoutes } from "./data/removal.ts";
+import { RollupBuilder } from "./data/rollups/builder.ts";
 import { dataRoutes } from "./data/routes.ts";
+import { type Deliveries, startDeliveries } from "./deliveries/start.ts";
 import { eventRoutes } from "./events/routes.ts";
 import { genericPushRoutes } from "./file-triggers/generic-push.ts";
 import { type MappersOf, NO_MAPPERS } from "./file-triggers/mappers.ts";
 import { fileTriggerRoutes } from "./file-triggers/routes.ts";
 import { fileRoutes } from "./files/routes.ts";
-import { openStoredFiles } from "./files/service.ts";
+import { openStoredFiles, type StoredFiles } from "./files/service.ts";
 import { formRoutes } from "./forms/routes.ts";
+import { finishForms } from "./forms/unfinished.ts";
 import { watchFullDisk } from "./full-disk.ts";
-import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import { installAccess } from "./http/access.ts";
 import { documentationRoutes } from "./http/documentation.ts";
 import { requireSameIds } from "./http/fixed-fields.ts";
@@ -46,14 +48,15 @@ import { installQueryNames } from "./http/query-names.ts";
 import { installRates } from "./http/rates.ts";
 import { described, type HubRoute, type RouteFacts } from "./http/route.ts";
 import { installUnknownNames } from "./http/unknown-names.ts";
-import type { HubInside } from "./inside.ts";
 import { invitationRoutes } from "./invitations/routes.ts";
 import { startMail } from "./mail/mail.ts";
 import { masterDataRoutes } from "./master-data/routes.ts";
-import { createMasterData } from "./master-data/service.ts";
+import { createMasterData, type MasterData } from "./master-data/service.ts";
 import { createMetrics, type HubMetrics } from "./metrics.ts";
 import type { HubOptions } from "./options.ts";
 import { pageRoutes } from "./pages/routes.ts";
+import { startPurge } from "./purge.ts";
+import { type Ingestion, startIngestion } from "./push/ingestion.ts";
 import { operationRoutes } from "./push/operations.ts";
 import { pushRoutes } from "./push/routes.ts";
 import { qualityRoutes } from "./quality/routes.ts";
@@ -69,11 +72,10 @@ import { sourceRoutes } from "./structure/sources.ts";
 import { unsupportedRoutes } from "./structure/unsupported.ts";
 import { variableRoutes } from "./structure/variables.ts";
 import { viewRoutes } from "./structure/views.ts";
-import { discoveryRoutes } from "./token/discovery.ts";
 import { createGuard } from "./token/guard.ts";
-import { createInnerTokens } from "./token/inner.ts";
+import { createInnerTokens, type MintInnerToken } from "./token/inner.ts";
 import { createKeyRing } from "./token/keys.ts";
-import { tokenRoutes } from "./token/routes.ts";
+import { discoveryRoutes, tokenRoutes } from "./token/routes.ts";
 import { seedIdentities } from "./token/seed.ts";
 import { createTokenRates } from "./token/token-rates.ts";
 import { createTokens } from "./token/tokens.ts";
@@ -291,4 +293,65 @@ async function listen(app: FastifyInstance, address: string): Promise<string> {
   const bound = app.addresses()[0];
   if (bound === undefined || typeof bound === "string") throw new Error("the server has no address");
   return `http://${bound.family === "IPv6" ? `[${bound.address}]` : bound.address}:${bound.port}`;
+}
+
+/** The parts of a hub for the gateway in its process; `platform.ts` joins the two. */
+export interface HubInside {
+  accountIds(): Promise<readonly number[]>;
+  /** A token to push to an account, and to read it. */
+  readonly mint: MintInnerToken;
+  readonly store: Pick<HubStore, "files" | "fileTriggers" | "operations" | "zones">;
+  /** Null when there is no folder for the bytes of files. */
+  readonly files: StoredFiles | null;
+  readonly masterData: MasterData;
+}
+
+// Work of the hub beside requests: it applies operations, calculates, sends outcomes, purges, and finishes forms.
+
+interface Background {
+  readonly deliveries: Deliveries;
+  readonly ingestion: Ingestion;
+  readonly recalculation: Recalculation;
+}
+
+interface BackgroundParts {
+  readonly options: HubOptions;
+  readonly store: HubStore;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** A fault point to arm in the threads; null: none. */
+  readonly fault: string | null;
+  readonly metrics: HubMetrics;
+  /** Ends what was started, the last first. */
+  readonly stops: (() => Promise<void>)[];
+}
+
+function startBackground({ metrics, stops, ...base }: BackgroundParts): Background {
+  const { options, store, log, clock } = base;
+  const deliveries = startDeliveries(store, options, { log, clock });
+  stops.push(() => deliveries.close());
+  const ingestion = startIngestion({
+    ...base,
+    operations: store.operations,
+    onApplied: metrics.countReadings,
+    onFinished: deliveries.wake,
+    onEffects: ({ due }) => {
+      if (due.length > 0) recalculation.wake();
+    },
+  });
+  stops.push(() => ingestion.close());
+  const recalculation = startRecalculation({
+    ...base,
+    ingestion,
+    onEnded(end, seconds) {
+      metrics.countCalculation(end, seconds);
+      deliveries.wake();
+    },
+  });
+  stops.push(() => recalculation.close());
+  const rollups = new RollupBuilder({ points: store.points, log, clock });
+  stops.push(() => rollups.close());
+  stops.push(startPurge(store, options, log, clock));
+  stops.push(finishForms(store, log, clock));
+  return { deliveries, ingestion, recalculation };
 }

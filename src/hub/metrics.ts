@@ -4,15 +4,15 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { type Clock, systemClock } from "#core/clock.ts";
 import { limitConnections, serverLimits } from "#core/connection-limits.ts";
-import { listenOrExplain } from "#core/listen.ts";
 import type { Passwords } from "#core/sign-in/passwords.ts";
+import { listenOrExplain } from "#core/start-fault.ts";
 import { registerAlarms } from "./alarms/metrics.ts";
 import { registerCalculations } from "./calculated/recalculation/metrics.ts";
 import type { RunEnd } from "./calculated/recalculation/run.ts";
 import type { HubContext } from "./context.ts";
+import { type GatewayViewOf, NO_GATEWAY } from "./context.ts";
 import { registerEvents } from "./events/metrics.ts";
 import type { FullDisk } from "./full-disk.ts";
-import { type GatewayViewOf, NO_GATEWAY } from "./gateway-view.ts";
 import type { HubOptions } from "./options.ts";
 import type { AppliedReadings } from "./push/ingestion.ts";
 import type { QueueCounts } from "./store/operations.ts";

@@ -2,13 +2,10 @@
  * Builds push bodies from the index: one identifier kind a batch, at most the configured points and bytes. The same
  * readings give the same bytes.
  */
-
-import { JsonBytes } from "./json-bytes.ts";
 import type { BatchLimits, Place } from "./model.ts";
-import type { Group, ReadingIndex } from "./reading-index.ts";
+import type { ConflictJudge, Group, ReadingIndex } from "./reading-index.ts";
 import { shorten } from "./rejections.ts";
 import type { BatchBody } from "./segment/writer.ts";
-import type { ConflictJudge } from "./sorted-readings.ts";
 import { lostReadings, type SortedReading } from "./spill.ts";
 
 /** Totals of all batches. */
@@ -20,6 +17,30 @@ export interface BatchTotals {
   from: number;
   to: number;
 }
+
+const ROOM_FIRST = 64 * 1024;
+/** Size limit of a date and a number, with the names of their fields. */
+const READING_BYTES_MAX = 128;
+const DAY_MS = 86_400_000;
+const [ZERO, COLON, POINT, MINUS, ZULU] = [48, 58, 46, 45, 90];
+const DECIMALS_SCALE = 1e6;
+const DIGITS_EXACT_BELOW = 1e15;
+/** Division of smaller whole numbers is that of 32-bit integers. */
+const SMALL_BELOW = 2 ** 31;
+
+const DATE_FIELD = '{"date":"';
+const VALUE_FIELD = wordsOf('","value":');
+
+/** About 1 MB. */
+const DAYS_MAX = 4096;
+/** The texts of days, which cost more than all else of a reading: the targets of a file share their days. */
+const dayTexts = new Map<number, Words>();
+
+/** Both digits of the numbers below 100. */
+const TWO_DIGITS = Uint16Array.from(
+  { length: 100 },
+  (_, number) => 256 * (ZERO + Math.floor(number / 10)) + ZERO + (number % 10),
+);
 
 /** A reading that is too large for any batch. */
 export class OversizeError extends Error {
@@ -208,4 +229,169 @@ function oversize(
 ): OversizeError {
   const place = { row: row === 0 ? undefined : row, sheet: index.sheetName(sheet) };
   return new OversizeError(group.words, bytes, bytesMax, place);
+}
+
+/** A text of ASCII for `putWords`. */
+interface Words {
+  /** Four bytes each; the last is filled up. */
+  readonly words: Uint32Array;
+  readonly length: number;
+}
+
+function wordsOf(text: string): Words {
+  const words = new Uint32Array(Math.ceil(text.length / 4));
+  const view = new DataView(words.buffer);
+  for (let at = 0; at < text.length; at += 1) view.setUint8(at, text.charCodeAt(at));
+  return { words: words.map((_, nth) => view.getUint32(4 * nth)), length: text.length };
+}
+
+/** `{"date":"2026-03-01T` */
+function dayText(day: number): Words {
+  let text = dayTexts.get(day);
+  if (text === undefined) {
+    text = wordsOf(`${DATE_FIELD}${new Date(day * DAY_MS).toISOString().slice(0, 11)}`);
+    if (dayTexts.size >= DAYS_MAX) dayTexts.clear();
+    dayTexts.set(day, text);
+  }
+  return text;
+}
+
+/** JSON written as bytes, since a string for each reading would cost more than the reading. */
+export class JsonBytes {
+  #bytes = Buffer.allocUnsafeSlow(ROOM_FIRST);
+  #view = viewOf(this.#bytes);
+  length = 0;
+  #day = Number.NaN;
+  /** The text of the latest day: consecutive readings share a day. */
+  #dayWords: Words = VALUE_FIELD;
+
+  /** Capacity in bytes. */
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
+  /** The bytes written so far. The memory is reused after `length` was set back. */
+  get written(): Buffer {
+    return this.#bytes.subarray(0, this.length);
+  }
+
+  text(text: string, bytes: number): void {
+    this.#reserve(bytes);
+    // A call of the encoder costs several times as much as the byte of a comma or a brace.
+    if (bytes === 1) this.#bytes[this.length] = text.charCodeAt(0);
+    else this.#bytes.write(text, this.length, bytes, "utf8");
+    this.length += bytes;
+  }
+
+  /** `{"date":"2026-03-01T00:15:00Z","value":1.5`, with milliseconds only when they are not zero. */
+  reading(epochMs: number, value: number): void {
+    this.#reserve(READING_BYTES_MAX);
+    const bytes = this.#bytes;
+    const view = this.#view;
+    const day = Math.floor(epochMs / DAY_MS);
+    if (day !== this.#day) {
+      this.#dayWords = dayText(day);
+      this.#day = day;
+    }
+    let to = putWords(view, this.length, this.#dayWords);
+    to = putTime(view, to, epochMs - day * DAY_MS);
+    to = putWords(view, to, VALUE_FIELD);
+    this.length = putNumber(bytes, to, value);
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.length + bytes;
+    if (needed <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
+    this.written.copy(larger);
+    this.#bytes = larger;
+    this.#view = viewOf(larger);
+  }
+}
+
+/** The following functions write at a place with enough room, and return the place after it. */
+function putWords(view: DataView, at: number, { words, length }: Words): number {
+  for (let nth = 0; nth < words.length; nth += 1) view.setUint32(at + 4 * nth, words[nth] ?? 0);
+  return at + length;
+}
+
+function putTwo(view: DataView, at: number, number: number): void {
+  view.setUint16(at, TWO_DIGITS[number] ?? 0);
+}
+
+function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, length);
+}
+
+/** `00:15:00Z` of the milliseconds of a day, which a small integer holds. */
+function putTime(view: DataView, at: number, dayMs: number): number {
+  const seconds = (dayMs / 1000) | 0;
+  const ms = dayMs - seconds * 1000;
+  const minutes = (seconds / 60) | 0;
+  const hours = (minutes / 60) | 0;
+  putTwo(view, at, hours);
+  view.setUint8(at + 2, COLON);
+  putTwo(view, at + 3, minutes - hours * 60);
+  view.setUint8(at + 5, COLON);
+  putTwo(view, at + 6, seconds - minutes * 60);
+  let to = at + 8;
+  if (ms !== 0) {
+    view.setUint8(to, POINT);
+    view.setUint8(to + 1, ZERO + Math.floor(ms / 100));
+    putTwo(view, to + 2, ms % 100);
+    to += 4;
+  }
+  view.setUint8(to, ZULU);
+  return to + 1;
+}
+
+/** Writes as `String(value)` does; most values have few decimals, and a fast path finds their digits. */
+function putNumber(bytes: Uint8Array, at: number, value: number): number {
+  const scaled = Math.round(value * DECIMALS_SCALE);
+  // Up to 15 digits identify a number, so these are the shortest digits of this value.
+  if (scaled / DECIMALS_SCALE !== value || scaled >= DIGITS_EXACT_BELOW || scaled <= -DIGITS_EXACT_BELOW)
+    return putText(bytes, at, String(value));
+  let to = at;
+  if (scaled < 0) bytes[to++] = MINUS;
+  const size = Math.abs(scaled);
+  const whole = Math.floor(size / DECIMALS_SCALE);
+  to = putDigits(bytes, to, whole, 1);
+  let decimals = size - whole * DECIMALS_SCALE;
+  if (decimals === 0) return to;
+  let places = 6;
+  if (decimals % 1000 === 0) {
+    decimals /= 1000;
+    places = 3;
+  }
+  while (decimals % 10 === 0) {
+    decimals /= 10;
+    places -= 1;
+  }
+  bytes[to] = POINT;
+  return putDigits(bytes, to + 1, decimals, places);
+}
+
+/** Digits of a whole number, with leading zeros up to the given number of places. */
+function putDigits(bytes: Uint8Array, at: number, number: number, places: number): number {
+  let count = 1;
+  for (let limit = 10; limit <= number; limit *= 10) count += 1;
+  const end = at + Math.max(count, places);
+  let rest = number;
+  let place = end - 1;
+  for (; rest >= SMALL_BELOW; place -= 1) {
+    const tens = Math.floor(rest / 10);
+    bytes[place] = ZERO + rest - tens * 10;
+    rest = tens;
+  }
+  for (; place >= at; place -= 1) {
+    const tens = (rest / 10) | 0;
+    bytes[place] = ZERO + rest - tens * 10;
+    rest = tens;
+  }
+  return end;
+}
+
+function putText(bytes: Uint8Array, at: number, text: string): number {
+  for (let nth = 0; nth < text.length; nth += 1) bytes[at + nth] = text.charCodeAt(nth);
+  return at + text.length;
 }

@@ -3,8 +3,8 @@
  * segments.
  */
 import { extname } from "node:path";
-import { placeWords } from "#core/place-words.ts";
-import type { Settled } from "#core/settled.ts";
+import type { Settled } from "#core/promises.ts";
+import { placeWords } from "#core/text.ts";
 import type {
   BatchSlice,
   Binding,

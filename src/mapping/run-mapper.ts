@@ -9,17 +9,30 @@ import { ConfigError, systemCode, TransientError, wordsOf } from "#core/errors.t
 import { authorFrames } from "./author-frames.ts";
 import { createContext } from "./context.ts";
 import type { LookupFile, MapJob } from "./contract.ts";
-import { thrownWords } from "./denied-access.ts";
 import type { MapContext, Mapper } from "./mapper.ts";
 import type { Reason } from "./model.ts";
 import type { FirstRange, LaterRange } from "./ranges/ranges.ts";
 import { createMapperFile, type FileNotes } from "./readers/mapper-file.ts";
-import type { RowFault } from "./readers/refuse.ts";
+import type { RowFault } from "./readers/row-error.ts";
 import { type FileError, isFileError, isRowError, isUnreadable } from "./readers/row-error.ts";
 import { placeOf, RowTracker } from "./readers/row-place.ts";
 import type { ReadingIndex } from "./reading-index.ts";
 import { type Findings, type Rejections, reasonOf, rowFault } from "./rejections.ts";
 import { SourceZones } from "./source-zones.ts";
+
+/**
+ * Keyed by the switch of the runtime that would allow the access; the runtime's message always names it, a field of the
+ * error does not.
+ */
+const REACHED: Readonly<Record<string, string>> = {
+  net: "the network",
+  "fs-read": "files",
+  "fs-write": "files to write",
+  "child-process": "other programs",
+  worker: "threads of its own",
+  addons: "native modules",
+  wasi: "WASI",
+};
 
 export const NO_LOG: MapContext<unknown>["log"] = { info: () => undefined, warn: () => undefined };
 
@@ -355,4 +368,30 @@ export class MapWork {
 function leftRunning(running: readonly string[]): Reason {
   const what = running.join(", ");
   return reasonOf("HG-MAP-040", `\`map\` ended while this still ran, so what it gives would be lost: ${what}`);
+}
+
+// Messages for accesses that the permissions of the mapping process deny: the runtime's own message names switches that
+// no user can set here.
+
+/** The message of a value that a mapper threw. May throw when a hostile value is inspected. */
+function thrownWords(thrown: unknown): string {
+  const denied = deniedIn(thrown);
+  if (denied === null) return wordsOf(thrown);
+  const { allowed, resource } = denied;
+  const what = REACHED[allowed] ?? "something";
+  const which = resource === "" ? "" : ` (${resource})`;
+  return (
+    `it tried to access ${what}${which}: a mapper gets its file and its lookup tables from Headgate, and has no ` +
+    "network, no other programs and no folder of its own"
+  );
+}
+
+function deniedIn(thrown: unknown): { readonly allowed: string; readonly resource: string } | null {
+  for (let at = thrown; at instanceof Error; at = at.cause) {
+    const { code, resource, message } = at as Error & Readonly<Record<string, unknown>>;
+    if (code !== "ERR_ACCESS_DENIED") continue;
+    const [, allowed = ""] = /--allow-([a-z-]+)/.exec(message) ?? [];
+    return { allowed, resource: typeof resource === "string" ? resource : "" };
+  }
+  return null;
 }

@@ -55,7 +55,7 @@ const dataFields = {
   DisplayLevel: inOrder(DATA_DISPLAY_LEVELS).optional(),
   ...paging,
   PagingOrder: inOrder(["ASC", "DESC"]).optional(),
-  // Extensions of Headgate, since the specification shows no way to read versions (docs/hub-choices.md):
+  // Extensions of Headgate, since the specification shows no way to read versions (docs/hub/readings.md):
   /** Only the version with this VersionTag of each point. */
   VersionTag: z.string().optional(),
   /** Every version of each point, oldest first, with the columns version, versionTimestamp and tags. */
@@ -92,7 +92,7 @@ export const dataRow = z.object({
   varianceValue: z.number().optional(),
   unitId: z.number().int().nullish(),
   variableId: z.number().int().optional(),
-  /** In the requested zone, with its offset; see docs/hub-choices.md. */
+  /** In the requested zone, with its offset; see docs/hub/readings.md. */
   date: z.string().optional(),
   sourceId: z.number().int().optional(),
   version: z.string().nullish(),

@@ -1,7 +1,7 @@
 /**
  * File triggers as the service shows and takes them (specification, *Stored file record and file trigger* and *File
  * trigger endpoints*). The specification shows no field for the mapper: here it is `mapping`
- * (`docs/hub-choices.md`, *File triggers*).
+ * (`docs/hub/files.md`, *File triggers*).
  */
 import { z } from "zod";
 import { caseless, inOrder, listOf, nameText, paging, queryInteger } from "./caseless.ts";

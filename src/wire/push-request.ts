@@ -1,6 +1,6 @@
 /** Parts of a push request that the hub and HTTP intakes read alike. */
 import type { FastifyRequest } from "fastify";
-import { uriDecoded } from "#core/decoded-text.ts";
+import { uriDecoded } from "#core/text.ts";
 import { HttpProblem } from "./http-problem.ts";
 
 const KEY_CHARACTERS_MAX = 400;

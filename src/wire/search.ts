@@ -1,4 +1,4 @@
-/** Search over sites, sources and variables: an extension of Headgate (docs/hub-choices.md). */
+/** Search over sites, sources and variables: an extension of Headgate (docs/hub/structure.md). */
 import { z } from "zod";
 import { caseless, queryInteger } from "./caseless.ts";
 

@@ -3,10 +3,70 @@
  */
 import { z } from "zod";
 import { calculatedBody } from "./calculated.ts";
-import { caseless, inOrder, listOf, nameText, numberOrName, paging, queryBoolean, queryInteger } from "./caseless.ts";
+import {
+  anyCase,
+  caseless,
+  inOrder,
+  listOf,
+  nameText,
+  numberOrName,
+  paging,
+  queryBoolean,
+  queryInteger,
+} from "./caseless.ts";
 import { AGGREGATES } from "./data.ts";
+import { FORM_ENTITIES } from "./form.ts";
 import quantityTypes from "./referentials/quantity-types.json" with { type: "json" };
 import timePeriods from "./referentials/time-periods.json" with { type: "json" };
+
+/** Sites of one body. */
+const SITES_MAX = 10_000;
+
+const siteIds = z.array(z.int()).max(SITES_MAX);
+
+export const groupBody = caseless(
+  z.object({ name: nameText(200), siteIds: siteIds.optional().describe("Sites of the group.") }),
+);
+
+/** POST /groups/{id}/sites. */
+export const groupSitesBody = caseless(z.object({ siteIds: siteIds.min(1).describe("Sites to add.") }));
+
+export const group = z.object({ id: z.number().int(), name: z.string(), siteIds: z.array(z.number().int()) });
+
+export const groupsQuery = caseless(
+  z.object({
+    ...paging,
+  }),
+);
+
+export const VIEW_TYPES = ["Site", "Source"] as const;
+
+const entityType = anyCase(VIEW_TYPES, FORM_ENTITIES).describe(
+  "What the view selects: it serves as ViewId of /sites or of /sources.",
+);
+
+export const viewBody = caseless(
+  z.object({
+    name: nameText(200),
+    entityType,
+    customFilter: z.string().min(1).max(10_000).describe("An expression, as the parameter CustomFilter takes it."),
+  }),
+);
+
+export const view = z.object({
+  id: z.number().int(),
+  name: z.string(),
+  entityType: z.enum(VIEW_TYPES),
+  customFilter: z.string(),
+});
+
+export const viewsQuery = caseless(
+  z.object({
+    EntityType: entityType.optional(),
+    "Paging.PageNumber": queryInteger.optional(),
+    "Paging.ItemsPerPage": queryInteger.optional(),
+  }),
+);
 
 /** Name to number. */
 const numbersOf = (names: Readonly<Record<string, string>>) =>
@@ -224,3 +284,17 @@ export const variablesQuery = caseless(
   }),
 );
 export type VariablesQuery = z.infer<typeof variablesQuery>;
+
+// Views: named selections of sites or sources that `ViewId` uses again. The specification shows no way to
+// create them; this one is an extension of Headgate (`docs/hub/structure.md`).
+
+export type ViewBody = z.infer<typeof viewBody>;
+
+export type View = z.infer<typeof view>;
+
+// Groups of sites, which `GroupId` of /storage selects by. The specification shows no way to create them; this one is
+// an extension of Headgate (`docs/hub/structure.md`).
+
+export type GroupBody = z.infer<typeof groupBody>;
+
+export type Group = z.infer<typeof group>;

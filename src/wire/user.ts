@@ -1,9 +1,44 @@
 /** Users, their roles and claims (specification, *User role and claim*), and personal tokens. */
 import { z } from "zod";
-import { AUDIT_ACTIONS, AUDIT_SUBJECTS } from "./audit.ts";
 import { anyCase, caseless, inOrder, listOf, paging, queryInteger } from "./caseless.ts";
 import { emailWords } from "./invitation.ts";
 import { newerScope, SCOPES } from "./token.ts";
+
+export const AUDIT_ACTIONS = [
+  "user.created",
+  "user.changed",
+  "user.activated",
+  "user.deactivated",
+  "membership.added",
+  "membership.removed",
+  "roles.changed",
+  "claim.set",
+  "claim.removed",
+  "password.changed",
+  "password.link-sent",
+  "password.link-made",
+  "password.reset",
+  "second-factor.added",
+  "second-factor.removed",
+  "token.created",
+  "token.removed",
+  "session.began",
+  "session.ended",
+  "sessions.ended",
+  "invitation.created",
+  "invitation.sent",
+  "invitation.removed",
+  "invitation.accepted",
+  "impersonation.began",
+  "impersonation.ended",
+  "sign-on.linked",
+  "subscription.created",
+  "subscription.changed",
+  "subscription.removed",
+  "subscription.resumed",
+] as const;
+
+export const AUDIT_SUBJECTS = ["user", "invitation", "token", "subscription"] as const;
 
 /** In the order of their ranks. */
 export const ROLE_NAMES = ["User", "Datapusher", "Manager", "Admin"] as const;
@@ -20,7 +55,6 @@ const roleNamed = z.preprocess((input) => {
 }, anyCase(ROLE_NAMES));
 
 const scopeNamed = z.preprocess((input) => (typeof input === "string" ? newerScope(input) : input), anyCase(SCOPES));
-
 const SHORT = 200;
 const short = z.string().trim().min(1).max(SHORT);
 
@@ -108,7 +142,6 @@ export const usersQuery = caseless(
 );
 export type UsersQuery = z.infer<typeof usersQuery>;
 export const userQuery = caseless(z.object({ DisplayLevel: displayLevel }));
-
 export const account = z.object({ id: z.int(), name: z.string() });
 
 export const personalTokenBody = caseless(
@@ -225,3 +258,9 @@ function isOfOneScript(word: string): boolean {
 function codeOf(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
+
+// Entries of the audit trail of an account (an extension of Headgate, `docs/hub/people.md`, *People*).
+
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+export type AuditSubject = (typeof AUDIT_SUBJECTS)[number];

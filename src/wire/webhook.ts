@@ -1,6 +1,6 @@
 /**
  * Webhooks of outcomes. The specification shows no payload; this one is an extension of Headgate
- * (`docs/hub-choices.md`). Signed in the header `X-Headgate-Signature`: `t=<unix seconds>,v1=<hex HMAC-SHA256
+ * (`docs/hub/readings.md`). Signed in the header `X-Headgate-Signature`: `t=<unix seconds>,v1=<hex HMAC-SHA256
  * of "<t>.<body>">`.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";

@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { type Finding, findingLines } from "#app/cli/findings.ts";
+import { type Finding, findingLines } from "#app/cli/check.ts";
 import { testCertificate, testKey } from "../drops/certificate.ts";
 import { GUID, IntakeRig, intakeSettings, pushBody, upload } from "../drops/intake-rig.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { COMMANDS } from "#app/cli/command-list.ts";
+import { COMMANDS } from "#app/cli/program.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
 
 const EMPTY = "services: []\n";

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { prepareGround } from "#app/cli/demo/ground.ts";
+import { prepareGround } from "#app/cli/demo/demo.ts";
 import { openBrowser } from "../hub/browser.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-"));

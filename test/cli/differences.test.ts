@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { differences } from "#app/cli/differences.ts";
+import { differences } from "#app/cli/mapper/mapper.ts";
 
 describe("a difference between an expected and a found value", () => {
   it("is reported by path, with both values", () => {

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { hubText } from "#app/cli/init/texts.ts";
+import { hubText } from "#app/cli/init/init.ts";
 import { parseConfigText } from "#core/config/document.ts";
 import { hubOptions } from "#hub/options.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";

@@ -8,9 +8,9 @@ import exceljs from "exceljs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { digestMapper, loadMapper, mapPath, mapperContract } from "#mapping/authoring/kit/index.ts";
-import { sketchColumns } from "#mapping/authoring/sketch/columns.ts";
 import { propose } from "#mapping/authoring/sketch/propose.ts";
-import { readSample } from "#mapping/authoring/sketch/read-sample.ts";
+import { sketchColumns } from "#mapping/authoring/sketch/sample.ts";
+import { readSample } from "#mapping/authoring/sketch/sketch.ts";
 import { writeMapper } from "#mapping/authoring/sketch/write.ts";
 import { BUNDLED_FOLDER } from "#mapping/workers/bundled.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { shown, sizeWords, summaryLine, withReadableTime } from "#app/cli/output.ts";
-import { placeWords } from "#core/place-words.ts";
+import { placeWords } from "#core/text.ts";
 
 describe("the summary line", () => {
   it("shows how many files ended in which state, and the outcome of the points", () => {

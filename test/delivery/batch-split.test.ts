@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { halve } from "#gateway/delivery/batch-split.ts";
+import { halve } from "#gateway/delivery/children.ts";
 import type { PushElement } from "#gateway/model.ts";
 import { countReadings } from "#wire/index.ts";
 

@@ -4,7 +4,7 @@ import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer as createSocketServer, type Server, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
-import { LentBody } from "#gateway/delivery/lent-body.ts";
+import { LentBody } from "#gateway/delivery/slices.ts";
 import { HttpClient } from "#wire/client/http.ts";
 import { testCertificate, testKey } from "../drops/certificate.ts";
 

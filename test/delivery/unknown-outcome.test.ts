@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { TransientError } from "#core/errors.ts";
-import { isOpenFault } from "#gateway/delivery/unknown-outcome.ts";
+import { isOpenFault } from "#gateway/delivery/delivery.ts";
 import { HttpClient } from "#wire/client/http.ts";
 import { never } from "./setup.ts";
 

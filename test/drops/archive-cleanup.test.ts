@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createRunIds } from "#core/run-id.ts";
-import { archivedSinceMs, keptArchives } from "#gateway/drops/archive-cleanup.ts";
-import { planFinish } from "#gateway/drops/archive-name.ts";
+import { planFinish } from "#gateway/drops/finish.ts";
+import { archivedSinceMs, keptArchives } from "#gateway/drops/paths.ts";
 
 const leave = { action: "leave" } as const;
 

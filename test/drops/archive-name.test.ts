@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { planFinish } from "#gateway/drops/archive-name.ts";
+import { planFinish } from "#gateway/drops/finish.ts";
 import { dropOptions } from "#gateway/drops/options.ts";
 import { insideDrop, listingFilter } from "#gateway/drops/paths.ts";
 

@@ -7,8 +7,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { RejectedError, TransientError } from "#core/errors.ts";
-import { planFinish } from "#gateway/drops/archive-name.ts";
 import { fetchFile, finishFile } from "#gateway/drops/drop.ts";
+import { planFinish } from "#gateway/drops/finish.ts";
 import type { FileEntry, FinishPlan } from "#gateway/model.ts";
 import { entryAt, type Field, listed, never } from "./field.ts";
 

@@ -7,9 +7,8 @@ import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "#core/log.ts";
-import { asideName, planFinish } from "#gateway/drops/archive-name.ts";
 import { fetchFile, finishFile } from "#gateway/drops/drop.ts";
-import { finishSource, type SourceFiles } from "#gateway/drops/finish.ts";
+import { asideName, finishSource, planFinish, type SourceFiles } from "#gateway/drops/finish.ts";
 import type { FileEntry, FinishPlan } from "#gateway/model.ts";
 import { never, openLocal } from "./field.ts";
 

@@ -9,8 +9,8 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { planFinish } from "#gateway/drops/archive-name.ts";
 import { fetchFile, finishFile } from "#gateway/drops/drop.ts";
+import { planFinish } from "#gateway/drops/finish.ts";
 import { FaultRig } from "./fault-rig.ts";
 import { entryAt, type Field, never, openFtp, openLocal, openSftp } from "./field.ts";
 

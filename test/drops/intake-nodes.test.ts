@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import type { Finding } from "#app/cli/findings.ts";
+import type { Finding } from "#app/cli/check.ts";
 import { Door } from "../e2e/breakable-link.ts";
 import { until } from "../e2e/wait.ts";
 import { headgate } from "../runs/in-process.ts";

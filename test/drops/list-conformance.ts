@@ -6,9 +6,9 @@ import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:f
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { HeadgateError } from "#core/errors.ts";
-import type { Settled } from "#core/settled.ts";
-import { planFinish } from "#gateway/drops/archive-name.ts";
+import type { Settled } from "#core/promises.ts";
 import { type FinishPlanned, fetchFile, finishFile } from "#gateway/drops/drop.ts";
+import { planFinish } from "#gateway/drops/finish.ts";
 import type { FileEntry } from "#gateway/model.ts";
 import { entryAt, type Field, listed, never, type OpenField } from "./field.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Clock, systemClock } from "#core/clock.ts";
 import { dropOptions } from "#gateway/drops/options.ts";
-import { Schedule } from "#gateway/drops/schedule.ts";
+import { Schedule } from "#gateway/drops/watcher.ts";
 
 const at = (now: string): Clock => ({ ...systemClock, now: () => Temporal.Instant.from(now) });
 const hours = (count: number) => count * 3_600_000;

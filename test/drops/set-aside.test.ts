@@ -3,10 +3,9 @@
 import { appendFile, link, mkdir, open, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { asideName, planFinish } from "#gateway/drops/archive-name.ts";
-import { finishFile, setAside, setFileAside } from "#gateway/drops/drop.ts";
+import { completeFinish, finishFile, inspectFile, putBack, setAside, setFileAside } from "#gateway/drops/drop.ts";
+import { asideName, planFinish } from "#gateway/drops/finish.ts";
 import { forgetScan, openForWriting } from "#gateway/drops/local/open-files.ts";
-import { completeFinish, inspectFile, putBack } from "#gateway/drops/set-aside.ts";
 import type { FileEntry } from "#gateway/model.ts";
 import { until } from "../e2e/wait.ts";
 import { entryAt, type Field, listed, never, openFtp, openLocal, openSftp } from "./field.ts";

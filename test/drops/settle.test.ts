@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { TEMPORARY_NAMES_DEFAULT } from "#gateway/drops/common-options.ts";
+import { TEMPORARY_NAMES_DEFAULT } from "#gateway/drops/options.ts";
 import { Settling, temporaryPattern } from "#gateway/drops/settle.ts";
 
 const rules = { observations: 3, intervalMs: 1000, temporaryNames: TEMPORARY_NAMES_DEFAULT };

@@ -7,9 +7,9 @@ import { mkdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { HeadgateError, systemCode } from "#core/errors.ts";
 import { silentLog } from "#core/log.ts";
-import { planFinish } from "#gateway/drops/archive-name.ts";
 import { createDrop } from "#gateway/drops/create.ts";
 import { fetchFile, finishFile } from "#gateway/drops/drop.ts";
+import { planFinish } from "#gateway/drops/finish.ts";
 import { dropOptions } from "#gateway/drops/options.ts";
 import { entryAt, never } from "./field.ts";
 

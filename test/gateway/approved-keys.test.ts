@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createLog } from "#core/log.ts";
-import { copyApprovedKeys } from "#gateway/approved-keys.ts";
 import { dropOptions } from "#gateway/drops/options.ts";
+import { copyApprovedKeys } from "#gateway/fleet.ts";
 
 let folder: string;
 let lines: string[];

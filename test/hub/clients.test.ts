@@ -1,4 +1,4 @@
-/** What the clients of such platforms send and expect (`docs/hub-choices.md`, *Clients*). */
+/** What the clients of such platforms send and expect (`docs/hub/interface.md`, *Clients*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChain, GRANT, type Query, startTestHub, type TestHub } from "./fixture.ts";
 

@@ -1,4 +1,4 @@
-/** Fields of a body that its address would drop in silence (`docs/hub-choices.md`, *Errors*). */
+/** Fields of a body that its address would drop in silence (`docs/hub/interface.md`, *Errors*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChain, GRANT, type TestHub } from "./fixture.ts";
 import { startStrictHub } from "./strict-hub.ts";

@@ -9,10 +9,10 @@ import { Client } from "pg";
 import { afterAll } from "vitest";
 import { createLog } from "#core/log.ts";
 import type { HubRoute } from "#hub/http/route.ts";
+import type { HubInside } from "#hub/hub.ts";
 import { type HubParts, type RunningHub, startHub } from "#hub/hub.ts";
-import type { HubInside } from "#hub/inside.ts";
 import { type HubOptions, hubOptions } from "#hub/options.ts";
-import type { NewOperation } from "#hub/store/store.ts";
+import type { NewOperation } from "#hub/store/operations.ts";
 import { LITTLE_HASHING as hashCost } from "../support/hash-cost.ts";
 import { openTestDatabase, type TestDatabase } from "../support/postgres.ts";
 

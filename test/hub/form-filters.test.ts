@@ -1,4 +1,4 @@
-/** Expressions over fields of forms, compared by their types (`docs/hub-choices.md`, *Filter expressions*). */
+/** Expressions over fields of forms, compared by their types (`docs/hub/structure.md`, *Filter expressions*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
 

@@ -1,4 +1,4 @@
-/** Values of forms on sites and sources (`docs/hub-choices.md`, *Values of forms*). */
+/** Values of forms on sites and sources (`docs/hub/structure.md`, *Values of forms*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 

@@ -1,4 +1,4 @@
-/** Views that name fields of forms, when these change (`docs/hub-choices.md`, *Forms*, *Views*). */
+/** Views that name fields of forms, when these change (`docs/hub/structure.md`, *Forms*, *Views*). */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 

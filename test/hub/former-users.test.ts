@@ -4,7 +4,8 @@
  * of SFTP and FTP: `transfer/former.test.ts`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ACCESS, isPage } from "#hub/http/access.ts";
+import { isPage } from "#hub/http/access.ts";
+import { ACCESS } from "#hub/http/route.ts";
 import type { HubStore } from "#hub/store/store.ts";
 import { hasRight } from "#hub/token/rights.ts";
 import { openBrowser } from "./browser.ts";

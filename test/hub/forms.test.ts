@@ -1,4 +1,4 @@
-/** Definitions of forms (`docs/hub-choices.md`, *Forms*). */
+/** Definitions of forms (`docs/hub/structure.md`, *Forms*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChain, startTestHub, type TestHub } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 /** Short pages of many variables, which the store reads together: they are what each variable alone would answer. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { windowsOf } from "#hub/store/postgres/heads.ts";
+import { windowsOf } from "#hub/store/postgres/points.ts";
 import { createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
 
 let hub: TestHub;

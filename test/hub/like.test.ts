@@ -2,7 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { likePattern } from "#hub/store/sqlite/like.ts";
+import { likePattern } from "#hub/store/sqlite/dialect.ts";
 
 const database = new DatabaseSync(":memory:");
 const like = database.prepare("SELECT CAST(? AS TEXT) LIKE CAST(? AS TEXT) ESCAPE '\\' AS holds");

@@ -1,4 +1,4 @@
-/** Values of lists by their numbers, as some clients send them (`docs/hub-choices.md`, *Clients*). */
+/** Values of lists by their numbers, as some clients send them (`docs/hub/interface.md`, *Clients*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
 

@@ -7,8 +7,8 @@ import { createFileStore } from "#hub/store/files.ts";
 import { listAudit } from "#hub/store/people/audit.ts";
 import { listMembers } from "#hub/store/people/members.ts";
 import { pointMethods } from "#hub/store/points.ts";
+import { createStructureStore } from "#hub/store/resources.ts";
 import { SQLITE } from "#hub/store/sqlite/dialect.ts";
-import { createStructureStore } from "#hub/store/structure.ts";
 
 const PAGE = { offset: 0, limit: 10 };
 const points = (database: Database) => pointMethods(database, { removedAtOnce: 1, breathe: async () => undefined });

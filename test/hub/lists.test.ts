@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { HubRoute } from "#hub/http/route.ts";
-import type { Page } from "#hub/store/store.ts";
+import type { Page } from "#hub/store/records.ts";
 import { partsOf } from "#hub/structure/lists.ts";
 import { knownNames } from "#wire/caseless.ts";
 import { addressOf, createChain, startTestHub, type TestHub } from "./fixture.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { UserJudging } from "#hub/master-data/judge-users.ts";
 import type { Wanted } from "#hub/master-data/wanted.ts";
-import type { UserRecord } from "#hub/store/store.ts";
+import type { UserRecord } from "#hub/store/people/records.ts";
 
 const MANY = 2_000;
 

@@ -2,9 +2,11 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "#core/clock.ts";
+import type { IngestStore } from "#hub/store/ingest.ts";
+import type { Outcome } from "#hub/store/operations.ts";
 import { openSqliteStore } from "#hub/store/sqlite/index.ts";
 import { openSqliteIngest } from "#hub/store/sqlite/ingest.ts";
-import type { HubStore, IngestStore, Outcome } from "#hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { temporaryDirectory, waitingOperation } from "./fixture.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -35,8 +35,8 @@ const operations = () =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
   );
 
-test("each resource that responds with 501 has a line of its own in docs/hub-choices.md", () => {
-  const choices = readFileSync(new URL("../../docs/hub-choices.md", import.meta.url), "utf8");
+test("each resource that responds with 501 has a line of its own in docs/hub/interface.md", () => {
+  const choices = readFileSync(new URL("../../docs/hub/interface.md", import.meta.url), "utf8");
   const [, lines = ""] = choices.split("## Resources that the hub does not have");
   const missing = shown().filter(({ facts }) => facts.tag === "Not yet");
   const resources = [...new Set(missing.map(({ url }) => url.split("/")[1] ?? ""))];

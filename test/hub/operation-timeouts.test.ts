@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { systemClock } from "#core/clock.ts";
 import { afterFault, applyOperations, OperationTimeout } from "#hub/push/apply.ts";
 import { ReadingColumns } from "#hub/store/columns.ts";
-import type { IngestTransaction, QueuedOperation, VariableFacts } from "#hub/store/store.ts";
+import type { IngestTransaction, QueuedOperation } from "#hub/store/ingest.ts";
+import type { VariableFacts } from "#hub/store/records.ts";
 import { TargetBytes } from "#hub/store/targets.ts";
 
 const CAPACITY = 10;

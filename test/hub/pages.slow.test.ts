@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { hashPassword } from "#core/sign-in/passwords.ts";
 import { setTemporaryPassword } from "#hub/store/people/users.ts";
 import type { HubStore } from "#hub/store/store.ts";
-import { contrastOf } from "#pages/kit/palette.ts";
+import { contrastOf } from "#pages/kit/stylesheet.ts";
 import { describeInChromium, openChromium } from "../support/chromium.ts";
 import { LITTLE_HASHING } from "../support/hash-cost.ts";
 import { startTestHub, type TestHub } from "./fixture.ts";

@@ -7,7 +7,9 @@ import { expect, test, vi } from "vitest";
 import { systemClock } from "#core/clock.ts";
 import { applyOperations } from "#hub/push/apply.ts";
 import { ReadingColumns } from "#hub/store/columns.ts";
-import type { IngestTransaction, QueuedOperation, TargetQuery, VariableFacts } from "#hub/store/store.ts";
+import type { IngestTransaction, QueuedOperation } from "#hub/store/ingest.ts";
+import type { VariableFacts } from "#hub/store/records.ts";
+import type { TargetQuery } from "#hub/store/targets.ts";
 import { TargetBytes } from "#hub/store/targets.ts";
 
 const CAPACITY = 20;

@@ -1,7 +1,7 @@
 /** What /dataQuality finds in the points of a variable. */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { outliersOf } from "#hub/quality/outliers.ts";
+import { outliersOf } from "#hub/quality/judge.ts";
 import { type QualityRow, qualityRows } from "#wire/index.ts";
 import { createChain, type Query, startTestHub, type TestHub } from "./fixture.ts";
 

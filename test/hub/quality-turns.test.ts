@@ -1,6 +1,6 @@
 /** Tasks of data quality take turns by account; the threads are replaced. */
 import { expect, test } from "vitest";
-import type { SeriesAnswer, SeriesJob, VariableAsk } from "#hub/quality/job.ts";
+import type { SeriesAnswer, SeriesJob, VariableAsk } from "#hub/quality/losses.ts";
 import { createSeriesReports } from "#hub/quality/service.ts";
 
 const SERIES = 5;

@@ -1,4 +1,4 @@
-/** Refresh tokens, as clients of OAuth 2.0 use them (`docs/hub-choices.md`, *Tokens and rights*). */
+/** Refresh tokens, as clients of OAuth 2.0 use them (`docs/hub/people.md`, *Tokens and rights*). */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeJwt } from "jose";

@@ -1,7 +1,7 @@
 /** Aggregates that come from rollups are those of the points, whatever happened to these. */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildRollups } from "#hub/data/rollups/build.ts";
+import { buildRollups } from "#hub/data/rollups/builder.ts";
 import { change, row } from "#hub/store/database.ts";
 import type { HubStore } from "#hub/store/store.ts";
 import { type DataRow, dataRows } from "#wire/index.ts";

@@ -1,4 +1,4 @@
-/** Time-sliced attributes (`docs/hub-choices.md`, *Time-sliced attributes*). */
+/** Time-sliced attributes (`docs/hub/structure.md`, *Time-sliced attributes*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fieldValues } from "#hub/forms/slices.ts";
 import type { HubStore } from "#hub/store/store.ts";

@@ -1,6 +1,6 @@
 /** The cache of targets holds what an account pushes, however often it is set again. */
 import { expect, test } from "vitest";
-import type { VariableFacts } from "#hub/store/store.ts";
+import type { VariableFacts } from "#hub/store/records.ts";
 import { TargetCache } from "#hub/store/targets.ts";
 
 test("targets that are learned again do not count towards the limit at which all are discarded", () => {

@@ -1,14 +1,14 @@
 /** Work of many rows lets others have their turn at the event loop. */
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { countReadings } from "#hub/push/body.ts";
+import { countReadings } from "#hub/push/routes.ts";
 import { DUE_RECEIVERS } from "#hub/store/operation-rows.ts";
+import type { PointRange } from "#hub/store/records.ts";
 import { OPENED_BY } from "#hub/store/sessions/sessions.ts";
 import { openDatabase, statements, write } from "#hub/store/sqlite/database.ts";
 import { SQLITE } from "#hub/store/sqlite/dialect.ts";
 import { sqliteDatabase } from "#hub/store/sqlite/driver.ts";
 import { createPointStore } from "#hub/store/sqlite/points.ts";
-import type { PointRange } from "#hub/store/store.ts";
 import { Where } from "#hub/store/where.ts";
 import { temporaryDirectory } from "./fixture.ts";
 import { variableFacts } from "./variable-facts.ts";

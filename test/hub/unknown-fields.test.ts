@@ -1,4 +1,4 @@
-/** Fields of bodies that no address knows (`docs/hub-choices.md`, *Clients*). */
+/** Fields of bodies that no address knows (`docs/hub/interface.md`, *Clients*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChain, type TestHub } from "./fixture.ts";
 import { startStrictHub } from "./strict-hub.ts";

@@ -1,4 +1,4 @@
-import type { VariableFacts } from "#hub/store/store.ts";
+import type { VariableFacts } from "#hub/store/records.ts";
 
 /** A variable without versions in a source of its own account. */
 export const variableFacts = (id: number): VariableFacts => ({

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { AT_DROP, idsBy } from "#gateway/ledger/records/polls/arrival-ids.ts";
+import { AT_DROP, idsBy } from "#gateway/ledger/records/polls/poll.ts";
 import { SqliteStore } from "#gateway/ledger/sqlite/store.ts";
 import { steppingClock } from "./fixtures.ts";
 

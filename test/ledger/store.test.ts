@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { TransientError } from "#core/errors.ts";
-import { execute } from "#gateway/ledger/records/store.ts";
-import { row } from "#gateway/ledger/sqlite/reads.ts";
-import { SqliteStore } from "#gateway/ledger/sqlite/store.ts";
+import { execute } from "#core/sql/statements.ts";
+import { row, SqliteStore } from "#gateway/ledger/sqlite/store.ts";
 import { steppingClock } from "./fixtures.ts";
 
 let folder: string;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { JsonBytes } from "#mapping/json-bytes.ts";
+import { JsonBytes } from "#mapping/batches.ts";
 
 function written(epochMs: number, value: number): string {
   const json = new JsonBytes();

@@ -9,7 +9,7 @@ import type { LookupFile, MapResult } from "#mapping/contract.ts";
 import { mapFile } from "#mapping/map-file.ts";
 import { defineMapper, type MapContext } from "#mapping/mapper.ts";
 import { createMapperFile } from "#mapping/readers/mapper-file.ts";
-import type { RowFault } from "#mapping/readers/refuse.ts";
+import type { RowFault } from "#mapping/readers/row-error.ts";
 import { RowTracker } from "#mapping/readers/row-place.ts";
 import { createMemorySink } from "#mapping/segment/memory-sinks.ts";
 import type { BatchSink } from "#mapping/segment/writer.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mapText } from "#mapping/authoring/kit/index.ts";
 import { defineMapper, type MapContext, type Reading } from "#mapping/mapper.ts";
-import { passesOf } from "#mapping/repeated-hour.ts";
+import { passesOf } from "#mapping/series-order.ts";
 import delimited from "../../mappers/delimited/mapper.ts";
 import { mapWith } from "./kit.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { createUnitTool } from "#mapping/context.ts";
 import { RowError } from "#mapping/readers/row-error.ts";
-import { createUnitTool } from "#mapping/unit.ts";
 import { findUnit, UNIT_FAMILIES, UNITS } from "#wire/index.ts";
 
 const unit = createUnitTool();

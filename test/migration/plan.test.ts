@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Plan } from "#gateway/migration/plan/plan.ts";
-import { DeliveredFindings } from "#gateway/migration/report/delivered-findings.ts";
+import { DeliveredFindings } from "#gateway/migration/report/report.ts";
 import type { Run, TargetFacts } from "#gateway/model.ts";
 
 it("names the file with a target in another unit than the files before it, and queries the service", () => {

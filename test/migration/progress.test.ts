@@ -2,7 +2,7 @@
 import { PassThrough, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { leftAlone } from "#app/cli/migrate/on-change.ts";
+import { leftAlone } from "#app/cli/migrate/migrate.ts";
 import { linesView, Pace } from "#app/cli/migrate/progress.ts";
 import { barsView } from "#app/cli/migrate/progress-bars.ts";
 import { systemClock } from "#core/clock.ts";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, it, onTestFinished } from "vitest";
 import { estimate, type FileMeasure } from "#gateway/migration/plan/estimate.ts";
-import { pushRateOf } from "#gateway/migration/plan/push-rate.ts";
+import { pushRateOf } from "#gateway/migration/plan/push-rates.ts";
 import { chooseSample, parseSample, SAMPLE_DEFAULT } from "#gateway/migration/plan/sample.ts";
 import { parseRate } from "#gateway/migration/run/rate.ts";
 import { captureShown } from "../cli/shown.ts";

@@ -9,8 +9,9 @@ import { createLog, silentLog } from "#core/log.ts";
 import { keepSecret } from "#core/secrets.ts";
 import type { Ledger } from "#gateway/ledger/ledger.ts";
 import { openLedger } from "#gateway/ledger/open.ts";
+import type { WebhookAnswer } from "#gateway/operations/application.ts";
 import { GatewayMetrics } from "#gateway/operations/metrics.ts";
-import { type OperationsServer, startOperations, type WebhookAnswer } from "#gateway/operations/server.ts";
+import { type OperationsServer, startOperations } from "#gateway/operations/server.ts";
 import { type HealthPart, waitingFiles } from "#gateway/operations/state-of-work.ts";
 import { claimed } from "../ledger/fixtures.ts";
 

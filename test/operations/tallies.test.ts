@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
 import { openLedger } from "#gateway/ledger/open.ts";
-import { GatewayMetrics } from "#gateway/operations/metrics.ts";
-import { Readings, Tally } from "#gateway/operations/tallies.ts";
+import { GatewayMetrics, Readings, Tally } from "#gateway/operations/metrics.ts";
 import { claimed, steppingClock } from "../ledger/fixtures.ts";
 
 const seriesOf = async (registry: Registry) =>

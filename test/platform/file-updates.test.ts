@@ -1,17 +1,16 @@
 /** The records of the hub's files are kept as new as the ledger of the gateway inside. */
 import { expect, test, vi } from "vitest";
-import { FileUpdates } from "#app/platform/file-updates.ts";
+import { FileUpdates, progressOf } from "#app/platform/file-updates.ts";
 import { entryOf } from "#app/platform/hub-drop.ts";
-import { progressOf } from "#app/platform/progress.ts";
-import { storedVersions } from "#app/platform/stored-versions.ts";
+import { storedVersions } from "#app/platform.ts";
 import { systemClock } from "#core/clock.ts";
 import { silentLog } from "#core/log.ts";
 import type { InnerGateway } from "#gateway/gateway.ts";
+import { storedLedger } from "#gateway/gateway.ts";
 import type { Ledger } from "#gateway/ledger/ledger.ts";
 import type { Arrival, Run } from "#gateway/model.ts";
 import { countUnresolved } from "#gateway/operations/state-of-work.ts";
-import { storedLedger } from "#gateway/stored-ledger.ts";
-import type { FileRecord, FileStore } from "#hub/store/store.ts";
+import type { FileRecord, FileStore } from "#hub/store/stored-files.ts";
 
 test("the updates end when they are closed while records are read", async () => {
   const read = Promise.withResolvers<{ rows: []; total: number }>();

@@ -1,8 +1,7 @@
 /** Reads the texts of sheets in chunks, directly and by the parser alone. */
 import { PartParser } from "#mapping/readers/xlsx-part.ts";
 import { PlainPart } from "#mapping/readers/xlsx-plain.ts";
-import { PlainSheetRows } from "#mapping/readers/xlsx-plain-rows.ts";
-import { SheetHandler } from "#mapping/readers/xlsx-sheet.ts";
+import { PlainSheetRows, SheetHandler } from "#mapping/readers/xlsx-sheet.ts";
 import { SharedStrings } from "#mapping/readers/xlsx-strings.ts";
 
 export interface Cuts {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "#core/clock.ts";
 import { TransientError } from "#core/errors.ts";
 import { silentLog } from "#core/log.ts";
-import { settleEach } from "#core/settled.ts";
+import { settleEach } from "#core/promises.ts";
 import { gatewayConfig } from "#gateway/config.ts";
 import type { Drop } from "#gateway/drops/drop.ts";
 import type { Ledger } from "#gateway/ledger/ledger.ts";

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createLog } from "#core/log.ts";
 import { loadGatewayConfig } from "#gateway/config.ts";
-import { asideName } from "#gateway/drops/archive-name.ts";
+import { asideName } from "#gateway/drops/finish.ts";
 import { forgetScan } from "#gateway/drops/local/open-files.ts";
 import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { findAttention } from "#gateway/operations/attention.ts";

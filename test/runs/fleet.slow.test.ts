@@ -3,7 +3,7 @@ import { appendFileSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadGatewayConfig } from "#gateway/config.ts";
-import { pendingRuns } from "#gateway/runs/pending-runs.ts";
+import { pendingRuns } from "#gateway/runs/scheduler.ts";
 import { HeadgateProcess } from "../e2e/processes.ts";
 import { until } from "../e2e/wait.ts";
 import { JumpingClock } from "../support/jumping-clock.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Run } from "#gateway/model.ts";
 import { tracedList } from "#gateway/runs/spans.ts";
-import { takeIn } from "#gateway/runs/steps/intake-step.ts";
 import { ListResults } from "#gateway/runs/steps/list-results.ts";
+import { takeIn } from "#gateway/runs/steps/step-dispatch.ts";
 import type { RunSteps } from "#gateway/runs/steps/steps.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 

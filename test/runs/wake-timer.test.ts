@@ -1,7 +1,7 @@
 /** When the scheduler scans while much is in progress, and when little is left. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { systemClock } from "#core/clock.ts";
-import { CROWD, WakeTimer } from "#gateway/runs/wake-timer.ts";
+import { CROWD, WakeTimer } from "#gateway/runs/scheduler.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -6,11 +6,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { systemClock } from "#core/clock.ts";
 import { silentLog } from "#core/log.ts";
 import { loadGatewayConfig } from "#gateway/config.ts";
-import { startGateway } from "#gateway/gateway.ts";
+import { openStorage, startGateway } from "#gateway/gateway.ts";
 import { openLedger } from "#gateway/ledger/open.ts";
 import { ledgerOptions } from "#gateway/ledger/options.ts";
 import type { Spool } from "#gateway/spool/spool.ts";
-import { openStorage } from "#gateway/storage.ts";
 import { until } from "../e2e/wait.ts";
 import { GatewayRig, oneReading } from "../runs/gateway-rig.ts";
 

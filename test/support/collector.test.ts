@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Collector } from "#core/collector.ts";
-import { settleEach } from "#core/settled.ts";
+import { settleEach } from "#core/promises.ts";
 
 /** A collector that notes its lists, and refuses what is negative. */
 function noted(max: number, pauseMs?: () => number) {

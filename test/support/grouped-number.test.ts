@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { counted, noun } from "#core/grouped-number.ts";
+import { counted, noun } from "#core/text.ts";
 
 test("numbers have the form of their noun", () => {
   expect([0, 1, 2].map((count) => counted(count, "target"))).toEqual(["0 targets", "1 target", "2 targets"]);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { continuationRunId, createRunIds, entryRunId, runIdTimeMs } from "#core/run-id.ts";
-import { archivedRun } from "#gateway/drops/archive-cleanup.ts";
+import { archivedRun } from "#gateway/drops/paths.ts";
 
 const time = fc.integer({ min: 0, max: 2 ** 47 });
 

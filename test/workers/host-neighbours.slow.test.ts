@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import type { MapResult } from "#mapping/contract.ts";
 import type { WorkersOptions } from "#mapping/options.ts";
 import { temporaryFolder } from "../mapping/kit.ts";

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { onlyOne, resultOf, type Settled, settleEach } from "#core/settled.ts";
+import { onlyOne, resultOf, type Settled, settleEach } from "#core/promises.ts";
 import { isWhole, rowsOf } from "#gateway/spool/row-index.ts";
 import { linesOf, segmentFiles } from "#gateway/spool/segment-files.ts";
 import type { MapJob, MappedFile, MapResult } from "#mapping/contract.ts";

@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { resultOf } from "#core/settled.ts";
+import { resultOf } from "#core/promises.ts";
 import type { MapJob, MapResult } from "#mapping/contract.ts";
 import { GOOD, poolOf } from "./pool-rig.ts";
 

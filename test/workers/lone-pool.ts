@@ -6,7 +6,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { silentLog } from "#core/log.ts";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import { digestMapper, locateMapper } from "#mapping/mapper-files.ts";
 import { workersOptions } from "#mapping/options.ts";
 import { createMappingPool } from "#mapping/workers/pool.ts";

@@ -4,7 +4,7 @@ import { mkdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { silentLog } from "#core/log.ts";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import type { MapperIdentity } from "#gateway/model.ts";
 import type { MappingPool } from "#mapping/contract.ts";
 import { createInspector, type Inspector } from "#mapping/workers/inspector.ts";

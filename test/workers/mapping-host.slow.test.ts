@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { silentLog } from "#core/log.ts";
 import { digestMapper } from "#mapping/mapper-files.ts";
-import { HostPool } from "#mapping/workers/host-pool.ts";
 import { MappingHost } from "#mapping/workers/mapping-host.ts";
+import { HostPool } from "#mapping/workers/pool.ts";
 import { temporaryFolder } from "../mapping/kit.ts";
 import { writeMapper } from "./pool-rig.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterEach } from "vitest";
 import { createLog } from "#core/log.ts";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import type { MapJob, MappingPool } from "#mapping/contract.ts";
 import { digestMapper, locateMapper } from "#mapping/mapper-files.ts";
 import { type WorkersOptions, workersOptions } from "#mapping/options.ts";

@@ -3,7 +3,7 @@ import { constants, getPriority } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLog } from "#core/log.ts";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import { createCatalogue } from "#mapping/workers/catalogue.ts";
 import { createMappingPool } from "#mapping/workers/pool.ts";
 import { temporaryFolder } from "../mapping/kit.ts";

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { createLog } from "#core/log.ts";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import type { MapJob, MappingPool } from "#mapping/contract.ts";
 import { digestMapper, locateMapper } from "#mapping/mapper-files.ts";
 import { createMappingPool } from "#mapping/workers/pool.ts";

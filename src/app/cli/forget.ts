@@ -2,7 +2,7 @@
 
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { RejectedError } from "#core/errors.ts";
-import { counted, noun } from "#core/grouped-number.ts";
+import { counted, noun } from "#core/text.ts";
 import { type GatewayConfig, isInsideHub } from "#gateway/config.ts";
 import type { Forgotten } from "#gateway/ledger/ledger.ts";
 import type { CommandFrame } from "./command.ts";

@@ -1,6 +1,6 @@
 /** `headgate gateway`: the daemon; with `--until-idle` for cron. */
 import { environmentVariable } from "#core/config/document.ts";
-import { invalidOption } from "#core/invalid-option.ts";
+import { invalidOption } from "#core/errors.ts";
 import { createLog, type Logger } from "#core/log.ts";
 import { parseDuration } from "#core/quantities.ts";
 import { loadGatewayConfig } from "#gateway/config.ts";
@@ -8,10 +8,9 @@ import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { ServiceManager } from "#gateway/operations/service-manager.ts";
 import { Reloading } from "#gateway/reload.ts";
 import { type CommandFrame, configOption, userName } from "./command.ts";
-import { limitHeapGrowth } from "./heap-growth.ts";
-import { controlMigrations } from "./migrate/lazy-control.ts";
+import { controlMigrations } from "./migrate/control.ts";
 import { passingAsFailure, print, printConcern, printJson, summaryLine } from "./output.ts";
-import { waitUntilIdle } from "./until-idle.ts";
+import { limitHeapGrowth, waitUntilIdle } from "./until-idle.ts";
 
 interface GatewayOptions {
   readonly config: string;

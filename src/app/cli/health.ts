@@ -1,8 +1,8 @@
 /** `headgate health`: whether the gateway or the hub of a configuration responds; for `HEALTHCHECK` and scripts. */
 import { existsSync, readFileSync } from "node:fs";
 import { environmentVariable, readDocument } from "#core/config/document.ts";
-import { parsedJson } from "#core/decoded-text.ts";
 import { wordsOf } from "#core/errors.ts";
+import { parsedJson } from "#core/text.ts";
 import { type GatewayConfig, gatewayConfigOf } from "#gateway/config.ts";
 import { ledgerFile } from "#gateway/ledger/options.ts";
 import type { AttentionGroup } from "#gateway/operations/api/attention.ts";

@@ -2,8 +2,7 @@
 import { dirname, resolve } from "node:path";
 import type { Option } from "commander";
 import { z } from "zod";
-import { documentOf, type ParsedDocument, readableData, readDocument } from "#core/config/document.ts";
-import { kindOf } from "#core/config/file-kind.ts";
+import { documentOf, kindOf, type ParsedDocument, readableData, readDocument } from "#core/config/document.ts";
 import { ConfigError } from "#core/errors.ts";
 import { type GatewayConfig, gatewayConfigOf } from "#gateway/config.ts";
 import { ledgerOptions, withLedgerFile } from "#gateway/ledger/options.ts";

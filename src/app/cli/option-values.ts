@@ -1,6 +1,7 @@
 /** Values of options that several commands have. Each function throws `ConfigError` for a value that cannot be used. */
-import { parsedJson } from "#core/decoded-text.ts";
-import { invalidOption } from "#core/invalid-option.ts";
+
+import { invalidOption } from "#core/errors.ts";
+import { parsedJson } from "#core/text.ts";
 
 /** `--settings`: settings of a mapper as a JSON object. */
 export function settingsOption(text: string): Readonly<Record<string, unknown>> {

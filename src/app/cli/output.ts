@@ -2,15 +2,27 @@
 import { styleText } from "node:util";
 import Table from "cli-table3";
 import { ConfigError, HeadgateError, wordsOf } from "#core/errors.ts";
-import { grouped } from "#core/grouped-number.ts";
 import { withSourcePlaces } from "#core/package/source-places.ts";
-import { columnWords } from "#core/place-words.ts";
 import { masked } from "#core/secrets.ts";
 import { isWorthARestart } from "#core/start-fault.ts";
-import type { RejectedReason, Summary, TargetFinding } from "#gateway/model.ts";
-import { FILE_STANDINGS } from "#gateway/states.ts";
+import { columnWords, grouped } from "#core/text.ts";
+import type { RejectedReason, Run, RunState, Summary, TargetFinding } from "#gateway/model.ts";
+import { ALL_RUN_STATES, FILE_STANDINGS, RUN_STATES, type RunFacts } from "#gateway/states.ts";
 
 export type Style = Parameters<typeof styleText>[0];
+
+/** The same bytes came before at this path (`errors.md`): the run was given up for this reason only. */
+const CAME_BEFORE = "HG-RUN-001";
+
+export const SHOWN_STATES: readonly ShownState[] = [...ALL_RUN_STATES, "duplicate"];
+
+const STYLES: Readonly<Record<RunFacts["tone"], Style | null>> = {
+  plain: null,
+  good: "green",
+  warning: "yellow",
+  bad: "red",
+  faint: "dim",
+};
 
 export function styled(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(style, text, { stream });
@@ -188,4 +200,19 @@ export function targetLines(targets: readonly TargetFinding[]): string[] {
     .map(({ what, target, words, points }) => `${what}: ${target}: ${words} (${points} readings)`);
   const more = targets.length - TARGETS_SHOWN;
   return more > 0 ? [...lines, `… and ${more} more (--json shows them)`] : lines;
+}
+
+// The state of a run as a person reads it.
+
+export type ShownState = RunState | "duplicate";
+
+/** In the colour that says how well a run stands. */
+export function inTone(state: ShownState): string {
+  const style = STYLES[state === "duplicate" ? "faint" : RUN_STATES[state].tone];
+  return style === null ? state : styled(style, state);
+}
+
+/** The run's own state, but *duplicate* for one that was given up because its bytes had come before. */
+export function shownState({ state, reason }: Pick<Run, "state" | "reason">): ShownState {
+  return state === "cancelled" && reason?.code === CAME_BEFORE ? "duplicate" : state;
 }

@@ -7,8 +7,131 @@ import { ConfigError } from "#core/errors.ts";
 import { packageVersion } from "#core/package/version.ts";
 import { keepNewFilesPrivate } from "#core/private-files.ts";
 import { type CommandFrame, withExamples } from "./command.ts";
-import { COMMANDS } from "./command-list.ts";
 import { exitCodeOf, printError, printErrorsAsJson } from "./output.ts";
+
+/** By name and arguments, in the order of `--help`. */
+export const COMMANDS: Readonly<Record<string, ListedCommand>> = {
+  demo: {
+    description: "Shows the whole chain on this machine: sample drops, gateway, hub, stored points.",
+    load: async () => (await import("./demo/demo.ts")).addDemo,
+  },
+  "init [what]": {
+    description:
+      "Writes a configuration with comments, of a gateway (the default) or a hub: asks a few questions, or " +
+      "takes the values from flags. It is checked before it is written, and no file is overwritten.",
+    load: async () => (await import("./init/init.ts")).addInit,
+  },
+  gateway: {
+    description: "The daemon: watches the drops, maps files and pushes their readings.",
+    load: async () => (await import("./gateway.ts")).addGateway,
+  },
+  hub: {
+    description: "The measurement data service: token, push, read and management interfaces.",
+    load: async () => (await import("./hub.ts")).addHub,
+  },
+  check: {
+    description: "Validates the configuration, then tries every drop, the services and the spool, or what a hub needs.",
+    load: async () => (await import("./check.ts")).addCheck,
+  },
+  "map <file>": {
+    description: "Maps one file and prints the push payload. Needs no service.",
+    load: async () => (await import("./mapper/map.ts")).addMap,
+  },
+  mapper: {
+    description: "Mappers: the plug-ins that turn files into readings.",
+    load: async () => (await import("./mapper/mapper.ts")).addMapper,
+  },
+  trigger: {
+    description: "Triggers: the rules that claim files by their names.",
+    load: async () => (await import("./trigger.ts")).addTrigger,
+  },
+  runs: {
+    description: "Lists runs, newest first.",
+    load: async () => (await import("./runs.ts")).addRuns,
+  },
+  "trace [id]": {
+    description: "The history of a file, or the row of a stored reading.",
+    load: async () => (await import("./trace.ts")).addTrace,
+  },
+  quarantine: {
+    description:
+      "Lists files that need attention (quarantined, held, discarded, unconfirmed, claimed by no trigger): file, " +
+      "place, reason, and the next steps.",
+    load: async () => (await import("./quarantine.ts")).addQuarantine,
+  },
+  "replay <runs...>": {
+    description:
+      "Runs files again, from the input that the spool keeps, with the current trigger and mapper. A replay is " +
+      "a new run with new operations. Dates that later runs have delivered are left out.",
+    load: async () => (await import("./replay.ts")).addReplay,
+  },
+  "release <run>": {
+    description:
+      "Pushes a held run as it is, whatever the guard found. Asks for confirmation before pushing readings that " +
+      "the service would discard.",
+    load: async () => (await import("./release.ts")).addRelease,
+  },
+  "recheck [runs...]": {
+    description:
+      "Checks held runs now, and queries the outcome of unconfirmed ones (all of them when none is named), " +
+      "without cached structure of the account. The gateway does the same automatically, with growing pauses.",
+    load: async () => (await import("./release.ts")).addRecheck,
+  },
+  "provision [runs...]": {
+    description:
+      "Creates the sites, sources and variables that held runs need (all held runs when none is named), by the " +
+      "`provision` template of their triggers, and has the runs checked again.",
+    load: async () => (await import("./provision.ts")).addProvision,
+  },
+  ledger: {
+    description: "The durable record of files, runs and batches.",
+    load: async () => (await import("./ledger/ledger.ts")).addLedger,
+  },
+  "cancel <runs...>": {
+    description:
+      "Gives up runs that were not delivered, named by their ids or their files. Readings that the service has " +
+      "accepted stay; the files stay at their drops.",
+    load: async () => (await import("./cancel.ts")).addCancel,
+  },
+  "pause <name>": {
+    description:
+      "Pauses a drop, which is then not polled, or a trigger, which then claims nothing, until it is resumed; " +
+      "also over a restart. Runs in progress continue.",
+    load: async () => (await import("./pause.ts")).addPause,
+  },
+  "resume <name>": {
+    description: "Resumes a paused drop or trigger; files that waited for the trigger are offered to it again.",
+    load: async () => (await import("./pause.ts")).addResume,
+  },
+  "forget <path>": {
+    description:
+      "The ledger forgets every version of a file, so that the file at its drop is taken as a new one. Refused " +
+      "while a run of it is in progress.",
+    load: async () => (await import("./forget.ts")).addForget,
+  },
+  health: {
+    description: "Checks that the gateway or the hub responds: exit 0 when it does, else 1.",
+    load: async () => (await import("./health.ts")).addHealth,
+  },
+  console: {
+    description: "The gateway's pages for people.",
+    load: async () => (await import("./console.ts")).addConsole,
+  },
+  notify: {
+    description: "Notifications about everything that needs attention.",
+    load: async () => (await import("./notify.ts")).addNotify,
+  },
+  "migrate <pattern...>": {
+    description:
+      "History in one go: every file that the patterns find is mapped and delivered, once. The same command " +
+      "resumes it.",
+    load: async () => (await import("./migrate/migrate.ts")).addMigrate,
+  },
+  "completion <shell>": {
+    description: "Prints a completion script for bash, zsh, fish.",
+    load: async () => (await import("./completion.ts")).addCompletion,
+  },
+};
 
 /** Commands whose files are shared with other users; the files of all other commands are private state. */
 const FOR_OTHERS = ["mapper", "map"];
@@ -83,4 +206,13 @@ async function loadCommands([, , first = "", second = ""]: readonly string[], fr
   const name = first === "help" ? second : first;
   for (const [words, { load }] of Object.entries(COMMANDS))
     if (name === NEEDS_ALL || name === words.split(" ", 1)[0]) (await load())(frame);
+}
+
+// The commands of `headgate`: name and description of each, and where its options and its work are. The modules of a
+// command are loaded when it is called, so that `--help` and every command start without those of the others.
+
+interface ListedCommand {
+  readonly description: string;
+  /** Adds options, examples and action to the command of this name. */
+  load(): Promise<(frame: CommandFrame) => void>;
 }

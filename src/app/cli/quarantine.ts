@@ -1,20 +1,19 @@
 /** `headgate quarantine`: lists files that need attention, with the reason and the next steps. */
 import { basename } from "node:path/posix";
-import { foundWords, placeWords } from "#core/place-words.ts";
+import { foundWords, placeWords } from "#core/text.ts";
 import type { GatewayConfig } from "#gateway/config.ts";
 import type { RestingRun } from "#gateway/ledger/ledger.ts";
 import type { Arrival, LedgerEvent, RunState } from "#gateway/model.ts";
 import type { AttentionGroup, AttentionItem } from "#gateway/operations/api/attention.ts";
 import type { AttentionKind } from "#gateway/operations/attention-kinds.ts";
 import { actionsOf, currentPlace, OVERTAKEN, type RunAction } from "#gateway/operations/run-actions.ts";
-import { countUnmatched, UNMATCHED_CODE, UNMATCHED_HINT } from "#gateway/operations/unmatched-files.ts";
+import { countUnmatched, UNMATCHED_CODE, UNMATCHED_HINT } from "#gateway/operations/state-of-work.ts";
 import { ATTENTION_STATES } from "#gateway/states.ts";
 import { askGateway } from "./ask-gateway.ts";
 import type { CommandFrame } from "./command.ts";
 import { limitOption, openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
-import { print, printJson, reasonLines, styled, targetLines } from "./output.ts";
-import { inTone } from "./run-state.ts";
+import { inTone, print, printJson, reasonLines, styled, targetLines } from "./output.ts";
 
 interface QuarantineOptions {
   readonly config: string;

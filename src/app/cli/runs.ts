@@ -1,7 +1,7 @@
 /** `headgate runs`: lists runs, newest first; with `--waiting`, files in progress and the reasons why they wait. */
 
 import { systemClock } from "#core/clock.ts";
-import { invalidOption } from "#core/invalid-option.ts";
+import { invalidOption } from "#core/errors.ts";
 import type { GatewayConfig } from "#gateway/config.ts";
 import type { Ledger } from "#gateway/ledger/ledger.ts";
 import type { DropState, Run } from "#gateway/model.ts";
@@ -21,8 +21,17 @@ import { askGateway } from "./ask-gateway.ts";
 import type { CommandFrame } from "./command.ts";
 import { limitOption, openLedgerToRead } from "./ledger/ledger-view.ts";
 import { operatedConfigOption } from "./operated-config.ts";
-import { noteCut, print, printJson, printTable, styled } from "./output.ts";
-import { inTone, SHOWN_STATES, type ShownState, shownState } from "./run-state.ts";
+import {
+  inTone,
+  noteCut,
+  print,
+  printJson,
+  printTable,
+  SHOWN_STATES,
+  type ShownState,
+  shownState,
+  styled,
+} from "./output.ts";
 
 interface RunsOptions {
   readonly config: string;

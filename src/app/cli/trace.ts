@@ -1,36 +1,40 @@
 /** `headgate trace`: the history of a file, found by operationId, run, file name or path. */
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import { ConfigError, RejectedError } from "#core/errors.ts";
+import { systemClock } from "#core/clock.ts";
+import { ConfigError, invalidOption, RejectedError, wordsOf } from "#core/errors.ts";
 import { nameForms } from "#core/file-names.ts";
-import { grouped } from "#core/grouped-number.ts";
-import { foundWords, placeWords } from "#core/place-words.ts";
+import { foundWords, grouped, placeWords } from "#core/text.ts";
 import { traceIdOf } from "#core/trace-context.ts";
-import { type GatewayConfig, isInsideHub } from "#gateway/config.ts";
+import { type GatewayConfig, isInsideHub, requireResolved } from "#gateway/config.ts";
+import { instantMs, type TracedReading, targetFields, traceReadings } from "#gateway/console/reading-origin.ts";
 import type { ForgottenFile, Ledger, TracedFile } from "#gateway/ledger/ledger.ts";
 import { ledgerWords } from "#gateway/ledger/open.ts";
 import type { Batch, RejectedRow, Run } from "#gateway/model.ts";
 import { batchStory, eventStory, type StoryEvent } from "#gateway/operations/batch-story.ts";
 import { currentPlace } from "#gateway/operations/run-actions.ts";
+import type { ReadingQuery } from "#gateway/spool/target-index.ts";
+import type { HubOptions } from "#hub/options.ts";
 import { byAttention, findingWords } from "#mapping/contract.ts";
+import { ServiceClient } from "#wire/client/index.ts";
+import { targetWords } from "#wire/push.ts";
+import type { ServiceOperation } from "#wire/webhook.ts";
 import type { CommandFrame } from "./command.ts";
 import { limitOption, openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";
 import { loadOperated, operatedConfigOption } from "./operated-config.ts";
 import {
   noteCut,
   print,
+  printConcern,
   printError,
   printJson,
   printTable,
   reasonLines,
+  shownState,
   sizeWords,
   styled,
   targetLines,
   withReadableTime,
 } from "./output.ts";
-import { traceReading } from "./reading-origin.ts";
-import { shownState } from "./run-state.ts";
-import { sendersOf } from "./senders.ts";
-import { type ServiceSide, serviceSide, serviceWords } from "./service-side.ts";
 
 interface TraceOptions {
   readonly config: string;
@@ -41,6 +45,9 @@ interface TraceOptions {
   readonly limit: string;
   readonly all?: boolean;
 }
+
+/** For all operations together: a service that is away must not hold the trace up. */
+const ASK_MS = 5_000;
 
 const ROWS_SHOWN = 10;
 const AFTER_WIDTH = 10;
@@ -297,4 +304,146 @@ function containerPath(entryPath: string): string {
 
 function fact(name: string, value: string): void {
   print(`    ${styled("dim", name.padEnd(11))} ${value}`);
+}
+
+// The senders of traced files that no run of them names: of unclaimed ones and of containers, at a hub.
+
+/** By the ids of their arrivals. */
+async function sendersOf(hub: HubOptions | null, files: readonly TracedFile[]): Promise<ReadonlyMap<number, string>> {
+  const senders = new Map<number, string>();
+  if (hub === null) return senders;
+  const { storedSenders } = await import("../platform/stored-files.ts");
+  const unknown = files.filter(({ runs }) => runs.every(({ run }) => run.binding.sender === undefined));
+  for (const [drop, own] of Map.groupBy(unknown, ({ arrival }) => arrival.drop)) {
+    const known = await storedSenders(
+      hub,
+      drop,
+      own.map(({ arrival }) => arrival.path),
+    );
+    for (const { arrival } of own) {
+      const sender = known.get(arrival.path);
+      if (sender !== undefined) senders.set(arrival.id, sender);
+    }
+  }
+  return senders;
+}
+
+// The records that services keep of the operations of a file (`GET /operations/{id}` of a hub).
+
+interface ServiceSide {
+  /** By operation ids. */
+  readonly known: ReadonlyMap<string, ServiceOperation>;
+  /** The reasons why services could not be asked, by their names. */
+  readonly faults: ReadonlyMap<string, string>;
+}
+
+/**
+ * Asks the services about the batches that a trace shows, or about all. Operations that the service reports nothing
+ * about are left out.
+ */
+async function serviceSide(config: GatewayConfig, files: readonly TracedFile[], isAll: boolean): Promise<ServiceSide> {
+  const known = new Map<string, ServiceOperation>();
+  const faults = new Map<string, string>();
+  // The gateway inside a hub has no password, and its ledger has the hub's outcomes.
+  if (isInsideHub(config)) return { known, faults };
+  const signal = AbortSignal.timeout(ASK_MS);
+  const runs = files.flatMap((file) => file.runs);
+  for (const access of config.services) {
+    const ids = runs
+      .filter(({ run }) => run.binding.service === access.name)
+      .flatMap(({ batches }) => (isAll ? batches : batchStory(batches).shown))
+      .flatMap(({ operationId, attempts }) => (attempts > 0 ? [operationId] : []));
+    if (ids.length === 0) continue;
+    const { timeouts } = config.push;
+    try {
+      requireResolved(config, "services");
+    } catch (thrown) {
+      faults.set(access.name, wordsOf(thrown));
+      continue;
+    }
+    const client = new ServiceClient(access, { connections: 1, timeouts, clock: systemClock });
+    try {
+      for (const id of ids) {
+        const operation = await client.getOperation(id, signal);
+        if (operation !== null) known.set(id, operation);
+      }
+    } catch (thrown) {
+      // The trace is then as the ledger has it.
+      faults.set(access.name, wordsOf(thrown));
+    } finally {
+      await client.close();
+    }
+  }
+  return { known, faults };
+}
+
+/** `stored: 3 stored (1 replaced), 0 discarded; file 12, a.csv` */
+function serviceWords({ status, stored, replaced, discarded, file }: ServiceOperation): string {
+  const count = (discarded ?? []).reduce((sum, one) => sum + one.count, 0);
+  const points = stored === undefined ? "" : `: ${stored} stored (${replaced ?? 0} replaced), ${count} discarded`;
+  const source = file === undefined ? "" : `; file ${file.id}${file.fileName === null ? "" : `, ${file.fileName}`}`;
+  return `${status}${points}${source}`;
+}
+
+/** `headgate trace --target … --date …`: finds the file, sheet and row of a stored reading. */
+async function traceReading(
+  target: string,
+  date: string,
+  options: { readonly config: string; readonly json?: boolean },
+): Promise<number> {
+  const query = { fields: readTarget(target), atMs: readInstant(date) };
+  const { ledger, config } = await openLedgerToRead(options.config);
+  try {
+    const found = await traceReadings(config.spool.path, query, ledger, printConcern);
+    if (options.json === true) printJson(found);
+    else if (found.length > 0) printFound(found, query, date);
+    if (found.length > 0) return 0;
+    printError(notFound(query, date, config));
+    return 1;
+  } finally {
+    await ledger.close();
+  }
+}
+
+function printFound(found: readonly TracedReading[], { fields }: ReadingQuery, date: string): void {
+  print(styled("bold", `${targetWords(fields)} at ${date}`));
+  printTable(
+    ["  value", "version", "drop", "file", "sheet", "row", "run", "operation"],
+    found.map(({ value, version, drop, path, sheet, row, state, runId, operationId }) => [
+      `  ${value}`,
+      version ?? "",
+      drop,
+      path,
+      sheet ?? "",
+      row === null ? "?" : String(row),
+      `${runId} (${state})`,
+      operationId ?? "",
+    ]),
+  );
+  if (found.length > 1)
+    print("  The newest run is first; the service returns the latest reading, unless versions differ.");
+}
+
+function notFound({ fields }: ReadingQuery, date: string, config: GatewayConfig): RejectedError {
+  return new RejectedError("HG-CLI-002", {
+    operation: "trace",
+    subject: `${targetWords(fields)} at ${date}`,
+    message: "no reading of that target and date is in the spool",
+    hint:
+      `The spool ${config.spool.path} keeps rows as long as inputs (spool.keepInputs). Write the target as ` +
+      `\`headgate map FILE --summary\` shows it.`,
+  });
+}
+
+function readTarget(text: string): ReadingQuery["fields"] {
+  const fields = targetFields(text);
+  if (fields === null) throw invalidOption("--target", `${text} names no target`);
+  return fields;
+}
+
+function readInstant(text: string): number {
+  const ms = instantMs(text);
+  if (ms === null)
+    throw invalidOption("--date", `${text} is not an instant: write it as 2026-03-01T00:00:00Z or with an offset`);
+  return ms;
 }

@@ -4,7 +4,7 @@
  */
 
 import { RejectedError, wordsOf } from "#core/errors.ts";
-import { type Settled, settleEach } from "#core/settled.ts";
+import { type Settled, settleEach } from "#core/promises.ts";
 import type { Drop, FetchedPart, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "#gateway/drops/drop.ts";
 import { fetchEach } from "#gateway/drops/fetch-list.ts";
 import { planInside } from "#gateway/drops/finish.ts";
@@ -15,7 +15,7 @@ import { changedWhileFetched, interrupted, refuseTooLarge, vanished } from "#gat
 import type { FetchedFile, FileEntry, FinishResult } from "#gateway/model.ts";
 import { BlobMissing, type BlobStore } from "#hub/files/blobs.ts";
 import { operationPrefixOf } from "#hub/push/origin.ts";
-import type { FileRecord, FileStore } from "#hub/store/store.ts";
+import type { FileRecord, FileStore } from "#hub/store/stored-files.ts";
 
 /** Files of one listing; the next lists those that are left. */
 const LISTED_MAX = 5_000;

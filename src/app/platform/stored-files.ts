@@ -1,7 +1,7 @@
 /** The records of stored files for commands, beside the hub or without it. */
 import type { HubOptions } from "#hub/options.ts";
 import { readStore } from "#hub/store/open.ts";
-import type { FileRecord } from "#hub/store/store.ts";
+import type { FileRecord } from "#hub/store/stored-files.ts";
 import { fileIdOf, senderOf } from "./hub-drop.ts";
 import { accountOfName } from "./inner-config.ts";
 

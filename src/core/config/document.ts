@@ -4,14 +4,17 @@ import { dirname, resolve } from "node:path";
 import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { ConfigError, type ErrorFacts, systemCode, wordsOf } from "../errors.ts";
-import { nearestName } from "../nearest-name.ts";
 import { keepSecret } from "../secrets.ts";
 import { startFault } from "../start-fault.ts";
-import { knownKeys } from "./known-keys.ts";
+import { nearestName } from "../text.ts";
+import { inputSchemaOf } from "./json-schema.ts";
 import { secretsOf, wordsOfSchema } from "./secrets.ts";
 
 type Path = readonly PropertyKey[];
 type ParsedYaml = ReturnType<typeof parseDocument>;
+
+const OF_HUB = ["accounts", "store"];
+const OF_GATEWAY = ["drops", "services", "triggers"];
 
 /**
  * Returns the parsed, validated and deeply frozen document. Throws `ConfigError` with one line for each fault.
@@ -351,4 +354,56 @@ function deepFreeze<Value>(value: Value): Value {
     for (const inner of Object.values(value)) deepFreeze(inner);
   }
   return value;
+}
+
+// Whether a configuration is that of a gateway or of a hub, by its sections.
+
+/** Undefined where the sections are of both or of none: the faults of the file say more then. */
+export function kindOf({ sections }: Pick<ParsedDocument, "sections">): "gateway" | "hub" | undefined {
+  const isHub = OF_HUB.some((name) => sections.has(name));
+  const isGateway = OF_GATEWAY.some((name) => sections.has(name));
+  if (isHub === isGateway) return undefined;
+  return isHub ? "hub" : "gateway";
+}
+
+/** Throws `ConfigError` for a configuration of the other kind, whose faults would only be a list of unknown keys. */
+export function requireKind(wanted: "gateway" | "hub", document: ParsedDocument, path: string): void {
+  const found = kindOf(document);
+  if (found === undefined || found === wanted) return;
+  const code = found === "hub" ? "HG-CONF-006" : "HG-CONF-007";
+  throw new ConfigError(code, { operation: "read configuration", subject: path });
+}
+
+// The names of keys that a schema knows, for the suggestions beside an unknown one.
+
+interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly allOf?: readonly JsonSchema[];
+}
+
+/** The names of keys that may stand at a path, from the schema's JSON Schema. */
+function knownKeys(schema: z.ZodType): (path: Path) => readonly string[] {
+  const root: JsonSchema = inputSchemaOf(schema);
+  return (path) => {
+    let here = [root];
+    for (const part of path) {
+      here = here.flatMap(variants).flatMap((one) => {
+        const next = typeof part === "number" ? one.items : ownProperty(one, String(part));
+        return next === undefined ? [] : [next];
+      });
+    }
+    return [...new Set(here.flatMap(variants).flatMap((one) => Object.keys(one.properties ?? {})))];
+  };
+}
+
+function ownProperty({ properties }: JsonSchema, name: string): JsonSchema | undefined {
+  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+function variants(schema: JsonSchema): JsonSchema[] {
+  const inner = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
+  return [schema, ...inner.flatMap(variants)];
 }

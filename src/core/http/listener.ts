@@ -7,8 +7,8 @@ import type { FastifyInstance } from "fastify";
 import { limitConnections, serverLimits } from "../connection-limits.ts";
 import { wordsOf } from "../errors.ts";
 import type { HttpLimits } from "../http-options.ts";
-import { explainListen, hostAndPort } from "../listen.ts";
 import type { Logger } from "../log.ts";
+import { explainListen, hostAndPort } from "../start-fault.ts";
 
 /** Not imported: an import reads each export of the module, among them `WebSocket`, which loads Node's own undici. */
 const { createServer } = process.getBuiltinModule("node:http");

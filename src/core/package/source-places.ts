@@ -1,4 +1,4 @@
-/** Traces name the sources also where these are bundled, as in the published package (docs/decisions/0033). */
+/** Traces name the sources also where these are bundled, as in the published package (docs/dev/decisions/0033). */
 import { readFileSync } from "node:fs";
 import { SourceMap, type SourceMapPayload } from "node:module";
 import { fileURLToPath } from "node:url";

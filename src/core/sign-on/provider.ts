@@ -18,9 +18,10 @@ import {
   randomState,
   WWWAuthenticateChallengeError,
 } from "openid-client";
-import type { Claims } from "./claims.ts";
-import { SignOnFault } from "./faults.ts";
 import type { ProviderSettings } from "./options.ts";
+import "@fastify/cookie";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
 
 /** Values that the answer of the provider is checked against. */
 export interface Checks {
@@ -46,6 +47,19 @@ export interface ProviderClient<Settings extends ProviderSettings = ProviderSett
   /** Whether the provider can be found: its discovery, asked for again. */
   discover(): Promise<void>;
 }
+
+const shape = z.strictObject({
+  provider: z.string(),
+  checks: z.strictObject({ state: z.string(), nonce: z.string(), verifier: z.string() }),
+  to: z.string().nullable(),
+  expiresMs: z.number(),
+});
+
+/** To sign in at the provider. */
+export const ATTEMPT_MS = 15 * 60_000;
+
+/** Characters of a name. */
+const NAME_CHARACTERS_MAX = 200;
 
 /** Clocks of this machine and the provider may differ by so much. */
 const CLOCKS_SEC = 60;
@@ -180,4 +194,119 @@ function chainOf(thrown: unknown): string {
   for (let at = thrown; at instanceof Error; at = at.cause)
     if (at.message !== "" && !words.includes(at.message)) words.push(at.message);
   return words.join(": ");
+}
+
+/** Why a person could not be signed in by a provider. */
+export type SignOnFaultKind =
+  /** The provider does not answer, or not as it should. */
+  | "provider"
+  /** This side and the provider do not agree on their settings. */
+  | "settings"
+  /** The person declined, or the provider does not let that person in. */
+  | "declined"
+  /** The attempt took too long, was finished before, or began in another browser. */
+  | "expired"
+  | "unknown-user"
+  | "name-taken"
+  | "inactive"
+  | "no-account";
+
+export class SignOnFault extends Error {
+  readonly kind: SignOnFaultKind;
+
+  /** `message` is for the log. */
+  constructor(kind: SignOnFaultKind, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "SignOnFault";
+    this.kind = kind;
+  }
+}
+
+/** The claims of a person whom a provider of single sign-on signed in. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** A claim of this very name comes before a path: providers use addresses as names. */
+export function claimOf(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  return name.split(".").reduce<unknown>((at, part) => {
+    if (typeof at !== "object" || at === null || Array.isArray(at) || !Object.hasOwn(at, part)) return undefined;
+    return (at as Claims)[part];
+  }, claims);
+}
+
+/** A text among the claims; null when there is none. */
+export function textOf(claims: Claims, name: string): string | null {
+  const value = claimOf(claims, name);
+  return typeof value === "string" && value.trim() !== "" ? value.trim() : null;
+}
+
+/** A text that may name a person: neither long nor with control characters. */
+export function nameOf(claims: Claims, name: string): string | null {
+  const found = textOf(claims, name);
+  return found === null || found.length > NAME_CHARACTERS_MAX || /\p{Cc}/u.test(found) ? null : found;
+}
+
+interface ClaimRule {
+  /** All people when absent. */
+  readonly claim?: string | undefined;
+  /** The claim must be this value, or a list that holds it; when absent, it must be there and not false. */
+  readonly value?: string | number | boolean | undefined;
+}
+
+export function fits({ claim, value }: ClaimRule, claims: Claims): boolean {
+  return claim === undefined || isClaimed(claimOf(claims, claim), value);
+}
+
+function isClaimed(claimed: unknown, value: ClaimRule["value"]): boolean {
+  if (value === undefined) return !isNothing(claimed);
+  const all = Array.isArray(claimed) ? claimed : [claimed];
+  return all.some((one) => ["string", "number", "boolean"].includes(typeof one) && String(one) === String(value));
+}
+
+function isNothing(claimed: unknown): boolean {
+  if (claimed === undefined || claimed === null || claimed === false || claimed === "") return true;
+  return Array.isArray(claimed) && claimed.length === 0;
+}
+
+// A sign-in that is in progress at a provider. It is kept in a cookie of the browser that began it, so that the answer
+// counts in that browser alone, and at any of several processes.
+
+interface Attempt {
+  readonly provider: string;
+  readonly checks: Checks;
+  /** Path of this server to which the person wanted; null: no certain one. */
+  readonly to: string | null;
+  readonly expiresMs: number;
+}
+
+interface AttemptCookie {
+  write(reply: FastifyReply, attempt: Attempt): void;
+  /** Null: there is none, or it is no longer valid. */
+  read(request: FastifyRequest, nowMs: number): Attempt | null;
+  clear(reply: FastifyReply): void;
+}
+
+export function createAttemptCookie(cookie: string, isSecure: boolean): AttemptCookie {
+  // A browser takes a cookie of this prefix from nothing but this very host over TLS.
+  const name = isSecure ? `__Host-${cookie}` : cookie;
+  const attributes = { path: "/", httpOnly: true, sameSite: "lax", secure: isSecure } as const;
+  return {
+    write(reply, attempt) {
+      const value = Buffer.from(JSON.stringify(attempt)).toString("base64url");
+      void reply.setCookie(name, value, { ...attributes, maxAge: ATTEMPT_MS / 1_000 });
+    },
+    read(request, nowMs) {
+      const attempt = attemptOf(request.server.parseCookie(request.headers.cookie ?? "")[name]);
+      return attempt !== null && attempt.expiresMs > nowMs ? attempt : null;
+    },
+    clear: (reply) => void reply.clearCookie(name, attributes),
+  };
+}
+
+function attemptOf(value: string | undefined): Attempt | null {
+  try {
+    return shape.parse(JSON.parse(Buffer.from(value ?? "", "base64url").toString("utf8")));
+  } catch {
+    return null;
+  }
 }

@@ -10,7 +10,7 @@ import type { DropState } from "../model.ts";
 import type { DropFacts, dropEndpoints } from "../operations/api/drops.ts";
 import type { HandlersOf } from "../operations/api/endpoint.ts";
 import { unknownSubject } from "../operations/problems.ts";
-import type { QueryParts } from "../operator-queries.ts";
+import type { QueryParts } from "./parts.ts";
 
 type DropParts = Pick<QueryParts, "ledger" | "drops" | "triggers" | "clock" | "log">;
 type DropOptions = GatewayConfig["drops"][number];

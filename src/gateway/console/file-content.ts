@@ -8,7 +8,7 @@ import { RejectedError } from "#core/errors.ts";
 import { fetchFile } from "../drops/drop.ts";
 import type { Arrival } from "../model.ts";
 import { unknownSubject } from "../operations/problems.ts";
-import type { QueryParts } from "../operator-queries.ts";
+import type { QueryParts } from "./parts.ts";
 
 export type ContentParts = Pick<QueryParts, "ledger" | "spool" | "drops">;
 

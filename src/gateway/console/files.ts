@@ -1,22 +1,37 @@
 /** Files in the console: the search, the life of one file, and what is in it. */
 import { basename } from "node:path/posix";
 import { nameForms } from "#core/file-names.ts";
-import { identifierKind, targetWords } from "#wire/target.ts";
+import { type SharedQuery, shareQuery } from "#core/shared-query.ts";
+import { bodiesOf } from "#mapping/segment/payloads.ts";
+import { identifierKind, SOURCE_IDENTIFIERS, type TargetTexts, targetWords } from "#wire/push.ts";
 import type { GatewayConfig } from "../config.ts";
-import type { FileFilter, ListedFile, TracedFile } from "../ledger/ledger.ts";
-import type { Batch, Run } from "../model.ts";
+import type { FileFilter, ListedFile, TargetKey, TracedFile } from "../ledger/ledger.ts";
+import type { Arrival, Batch, Run, TargetFacts } from "../model.ts";
 import type { Action } from "../operations/api/attention.ts";
 import type { AnswerOf, HandlersOf, QueryOf } from "../operations/api/endpoint.ts";
-import type { FilePage, FileRow, fileEndpoints } from "../operations/api/files.ts";
+import type { FilePage, FileReadings, FileRow, fileEndpoints } from "../operations/api/files.ts";
 import { batchStory, eventStory, type StoryEvent } from "../operations/batch-story.ts";
 import { unknownSubject } from "../operations/problems.ts";
 import { allActionsOf, currentPlace } from "../operations/run-actions.ts";
+import { placedReadings } from "../spool/placed-readings.ts";
+import { readFacts } from "../spool/target-index.ts";
 import { CANCELLABLE_STATES, REPLAYABLE_STATES, RUN_STATES, standingOf } from "../states.ts";
 import { type ContentParts, FileContent, mustFindFile, runWithInput } from "./file-content.ts";
-import { payloadOf, readingsOf } from "./file-readings.ts";
 import { formatOf, headOf, marksOf, previewOf } from "./input-preview.ts";
-import { Meters } from "./meters.ts";
 import { targetFields } from "./reading-origin.ts";
+
+const TARGETS_MAX = 1_000;
+/** Characters of a payload; a batch has a few megabytes at most. */
+const PAYLOAD_MAX = 1_000_000;
+
+/** Runs whose targets are read for their selectors, and selectors that are tried. */
+const RUNS_MAX = 50;
+const SELECTORS_MAX = 100;
+const TARGETS_PER_RUN = 1_000;
+/** Milliseconds; the selectors of a site hardly ever change. */
+const KNOWN_MS = 60_000;
+
+const NUMBERED: ReadonlySet<string> = new Set(["sourceId"]);
 
 /** Runs of a file, entries, other versions and refused rows that are shown. */
 const SHOWN_MAX = 200;
@@ -227,4 +242,145 @@ function actionsFor(run: Run, { triggers }: GatewayConfig): readonly Action[] {
     );
   if (REPLAYABLE_STATES.includes(state)) return ["replay", "forget"];
   return CANCELLABLE_STATES.includes(state) ? ["cancel"] : [];
+}
+
+// Finds the targets that a person may mean by the number or the name of a meter alone.
+
+type Selector = Pick<TargetTexts, "mappingConfig" | "variableTypeId">;
+
+/** A target names its source and a selector, such as a register: those of the newest runs are tried with the meter. */
+class Meters {
+  readonly #selectors: SharedQuery<readonly Selector[]>;
+
+  constructor(parts: Pick<ContentParts, "ledger" | "spool">) {
+    this.#selectors = shareQuery(() => recentSelectors(parts));
+  }
+
+  async targets(meter: string): Promise<readonly TargetKey[]> {
+    const number = /^\d{1,15}$/.test(meter) ? Number(meter) : null;
+    const keys: TargetKey[] =
+      number === null ? [] : [{ kind: "variableId", target: targetWords({ variableId: number }) }];
+    for (const selector of await this.#selectors.within(KNOWN_MS))
+      for (const kind of SOURCE_IDENTIFIERS) {
+        if (NUMBERED.has(kind) && number === null) continue;
+        keys.push({ kind, target: targetWords({ [kind]: NUMBERED.has(kind) ? (number ?? 0) : meter, ...selector }) });
+      }
+    return keys;
+  }
+}
+
+async function recentSelectors({
+  ledger,
+  spool,
+}: Pick<ContentParts, "ledger" | "spool">): Promise<readonly Selector[]> {
+  const found = new Map<string, Selector>();
+  for (const { id } of await ledger.recentRuns(RUNS_MAX)) {
+    const { about } = spool.filesOf(id);
+    if (about === null) continue;
+    await readFacts(about, TARGETS_PER_RUN, async (part) => {
+      for (const { target } of part) {
+        const { mappingConfig, variableTypeId } = target;
+        const selector = mappingConfig === undefined ? { variableTypeId } : { mappingConfig };
+        if (found.size < SELECTORS_MAX) found.set(JSON.stringify(selector), selector);
+      }
+    });
+  }
+  found.delete("{}");
+  return [...found.values()];
+}
+
+// The result of a mapper, from the segment that the spool keeps: readings with their rows, and batches.
+
+type Endpoints = typeof fileEndpoints;
+
+async function readingsOf(
+  arrival: Arrival,
+  { run: asked, target, limit }: QueryOf<Endpoints["fileReadings"]>,
+  parts: ContentParts,
+): Promise<FileReadings> {
+  const run = await findRun(arrival, asked, parts);
+  const files = parts.spool.filesOf(run.id);
+  if (files.segment === null || files.rows === null) throw notKept(run);
+  const targets: TargetFacts[] = [];
+  if (files.about !== null)
+    await readFacts(files.about, TARGETS_MAX, async (part) => {
+      if (targets.length < TARGETS_MAX) targets.push(...part);
+    });
+  const readings: FileReadings["readings"] = [];
+  let isCut = false;
+  for await (const { element, reading, row, sheet } of placedReadings(files)) {
+    const words = targetWords(element);
+    if (target !== undefined && words !== target) continue;
+    isCut = readings.length === limit;
+    if (isCut) break;
+    const version = reading.version ?? element.version ?? null;
+    readings.push({ target: words, date: reading.date, value: reading.value, version, sheet, row });
+  }
+  return { run: run.id, targets: targets.slice(0, TARGETS_MAX).map(shownTarget), readings, isCut };
+}
+
+function shownTarget({ target, points, fromMs, toMs, unit }: TargetFacts): FileReadings["targets"][number] {
+  const instant = (ms: number) => (points === 0 ? null : Temporal.Instant.fromEpochMilliseconds(ms).toString());
+  return { target: targetWords(target), points, from: instant(fromMs), to: instant(toMs), unit: unit ?? null };
+}
+
+async function payloadOf(
+  arrival: Arrival,
+  { run: asked, batch: name }: QueryOf<Endpoints["filePayload"]>,
+  parts: ContentParts,
+): Promise<AnswerOf<Endpoints["filePayload"]>> {
+  const run = await findRun(arrival, asked, parts);
+  const batches = await parts.ledger.batches(run.id);
+  const batch = batches.find(({ sequence, operationId }) => sequence === name || operationId === name);
+  if (batch === undefined)
+    throw unknownSubject({
+      operation: "show payload",
+      subject: name,
+      message: `run ${run.id} has no batch ${name}; it has ${batches.length}`,
+    });
+  const segment = await parts.spool.openSegment(run.id);
+  if (segment === null) throw notKept(run);
+  for await (const { body } of bodiesOf(segment, [batch])) {
+    const text = body.toString("utf8");
+    return {
+      ...{ run: run.id, operationId: batch.operationId, sequence: batch.sequence, bytes: body.length },
+      ...{ text: text.slice(0, PAYLOAD_MAX), isCut: text.length > PAYLOAD_MAX },
+    };
+  }
+  throw notKept(run);
+}
+
+/** The named run, or the latest that the spool has readings of. */
+async function findRun(arrival: Arrival, asked: string | undefined, parts: ContentParts): Promise<Run> {
+  const { ledger, spool } = parts;
+  const runs = ((await ledger.files.life(arrival.id))?.runs ?? []).map(({ run }) => run);
+  if (asked !== undefined) {
+    const named = runs.find(({ id }) => id === asked);
+    if (named !== undefined) return named;
+    throw unknownSubject({
+      operation: "find run",
+      subject: asked,
+      message: `${arrival.path} has no run ${asked}`,
+    });
+  }
+  const found = runs.findLast(({ id }) => spool.filesOf(id).segment !== null) ?? runs.at(-1);
+  if (found !== undefined) return found;
+  throw unknownSubject({
+    operation: "find run",
+    subject: arrival.path,
+    message: "no trigger has claimed the file, so that it has no readings",
+    hint: "`headgate trigger test NAME` and the page of triggers say which rules do not hold.",
+  });
+}
+
+function notKept(run: Run): Error {
+  return unknownSubject({
+    operation: "show readings",
+    subject: run.id,
+    message:
+      run.points.mapped === 0
+        ? `run ${run.id} of ${run.path} has no readings: it is ${run.state}`
+        : `the readings of run ${run.id} are no longer kept`,
+    hint: "`spool.keepInputs` says how long inputs and readings are kept. A replay maps the file again.",
+  });
 }

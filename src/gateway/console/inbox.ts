@@ -1,17 +1,17 @@
 /** Everything that needs attention, in groups of one cause: read in parts, and shared by all who ask. */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import { commonText } from "#core/common-text.ts";
 import { type SharedQuery, shareQuery } from "#core/shared-query.ts";
+import { commonText } from "#core/text.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { RestingCase, UnmatchedCount } from "../ledger/ledger.ts";
 import type { Arrival } from "../model.ts";
 import type { Action, AttentionGroup, AttentionItem } from "../operations/api/attention.ts";
 import type { Concern } from "../operations/attention.ts";
 import type { AttentionKind } from "../operations/attention-kinds.ts";
-import { UNMATCHED_CODE, UNMATCHED_HINT } from "../operations/unmatched-files.ts";
-import type { QueryParts } from "../operator-queries.ts";
+import { UNMATCHED_CODE, UNMATCHED_HINT } from "../operations/state-of-work.ts";
 import { ATTENTION_STATES } from "../states.ts";
+import type { QueryParts } from "./parts.ts";
 
 export type InboxParts = Pick<QueryParts, "ledger" | "concerns" | "clock">;
 

@@ -15,16 +15,15 @@ import { readingEndpoints } from "../operations/api/readings.ts";
 import { triggerEndpoints } from "../operations/api/triggers.ts";
 import { type ServedEndpoint, served } from "../operations/endpoint-routes.ts";
 import type { HealthPart } from "../operations/state-of-work.ts";
-import type { QueryParts } from "../operator-queries.ts";
-import { type ActionParts, actionHandlers } from "./actions.ts";
+import { type ActionParts, actionHandlers, MAPPED_AT_ONCE } from "./actions.ts";
 import { attentionHandlers } from "./attention.ts";
 import { configurationHandlers } from "./configuration.ts";
-import { MAPPED_AT_ONCE } from "./costly-requests.ts";
 import { dropHandlers } from "./drops.ts";
 import { fileHandlers } from "./files.ts";
 import type { SharedInbox } from "./inbox.ts";
 import { migrationHandlers } from "./migrations.ts";
 import { overviewHandlers } from "./overview.ts";
+import type { QueryParts } from "./parts.ts";
 import { openPlayground } from "./playground.ts";
 import { readingHandlers } from "./reading-origin.ts";
 

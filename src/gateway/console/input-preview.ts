@@ -1,7 +1,7 @@
 /** A part of a file as a person reads it: lines of text, whatever their encoding, or rows of a sheet. */
 
 import { ConfigError } from "#core/errors.ts";
-import { encodings } from "#mapping/readers/encodings.ts";
+import { encodings } from "#mapping/readers/decode.ts";
 import { knownFormat } from "#mapping/readers/magic.ts";
 import { isUnreadable } from "#mapping/readers/row-error.ts";
 import { placeOf } from "#mapping/readers/row-place.ts";

@@ -1,17 +1,16 @@
 /** Finds the file, sheet and row of a reading, for command line and console. */
 
-import { parsedJson } from "#core/decoded-text.ts";
 import { ConfigError } from "#core/errors.ts";
-import { pushTarget } from "#wire/push.ts";
-import { TARGET_FIELDS, targetWords } from "#wire/target.ts";
+import { parsedJson } from "#core/text.ts";
+import { pushTarget, TARGET_FIELDS, targetWords } from "#wire/push.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch } from "../model.ts";
 import { placedAt } from "../operation-rows.ts";
 import type { HandlersOf } from "../operations/api/endpoint.ts";
 import type { ReadingOriginRow, readingEndpoints } from "../operations/api/readings.ts";
-import type { QueryParts } from "../operator-queries.ts";
 import { type FoundReading, findReadings, type OnDamage } from "../spool/search.ts";
 import type { ReadingQuery } from "../spool/target-index.ts";
+import type { QueryParts } from "./parts.ts";
 
 /** A reading with the history of its file. */
 export interface TracedReading extends FoundReading {

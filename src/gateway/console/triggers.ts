@@ -7,9 +7,9 @@ import { testName } from "../name-test.ts";
 import type { HandlersOf } from "../operations/api/endpoint.ts";
 import type { TriggerFacts, triggerEndpoints } from "../operations/api/triggers.ts";
 import { unknownSubject } from "../operations/problems.ts";
-import type { QueryParts } from "../operator-queries.ts";
 import { triggerFault } from "../trigger-report.ts";
 import type { RegistryEntry } from "../triggers/registry.ts";
+import type { QueryParts } from "./parts.ts";
 
 type TriggerParts = Pick<QueryParts, "ledger" | "triggers" | "pauses" | "closers">;
 

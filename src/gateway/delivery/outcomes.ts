@@ -1,7 +1,7 @@
 /** Outcomes as the service's webhook reports them (wire/webhook.ts). The ledger tolerates repeats and any order. */
 
-import { parsedJson } from "#core/decoded-text.ts";
 import { masked } from "#core/secrets.ts";
+import { parsedJson } from "#core/text.ts";
 import { verifyWebhook, webhookBody } from "#wire/webhook.ts";
 import type { Outcome } from "../model.ts";
 

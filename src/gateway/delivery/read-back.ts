@@ -4,11 +4,10 @@ import { type Clock, isoInstant } from "#core/clock.ts";
 import { HeadgateError, InvariantError, TransientError, wordsOf } from "#core/errors.ts";
 import type { ServiceClient } from "#wire/client/index.ts";
 import type { DataQuery, DataRow } from "#wire/data.ts";
-import { targetWords } from "#wire/target.ts";
+import { targetWords } from "#wire/push.ts";
 import type { ServiceOperation } from "#wire/webhook.ts";
 import type { Batch, DiscardedTarget, Outcome, PushElement, Run } from "../model.ts";
-import { parseElements } from "./batch-split.ts";
-import { restoreChildren } from "./children.ts";
+import { parseElements, restoreChildren } from "./children.ts";
 import {
   type DeliveryJournal,
   type OpenOtherDeliveries,

@@ -3,7 +3,7 @@
  */
 import { posix } from "node:path";
 import type { FileEntry } from "../model.ts";
-import { archivedRun } from "./archive-cleanup.ts";
+import { archivedRun } from "./paths.ts";
 
 export interface KnownArchives {
   /** Folders that are or were archives of the drop. */

@@ -1,6 +1,6 @@
 /** Fetches several files into one local file, each at a place of its own. */
 
-import { type Settled, settleRest } from "#core/settled.ts";
+import { type Settled, settleRest } from "#core/promises.ts";
 import type { FetchedFile, FileEntry } from "../model.ts";
 import type { FetchedPart } from "./drop.ts";
 import { insideDrop } from "./paths.ts";

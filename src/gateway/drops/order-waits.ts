@@ -3,11 +3,9 @@
  * wait for a file that was seen earlier and has not settled, for a limited time, once for each such file.
  * Afterwards they continue, with a warning. A lane over several drops keeps its order over all of them.
  */
-import type { IsoInstant } from "../model.ts";
-import { CutFolders } from "./cut-folders.ts";
-import type { Drop } from "./drop.ts";
-import type { Aged } from "./oldest.ts";
-import { GOES, type OrderVerdict } from "./order-verdict.ts";
+import { posix } from "node:path";
+import type { Arrival, IsoInstant } from "../model.ts";
+import type { Drop, OnFolder } from "./drop.ts";
 import { compareIn, type PickupOrder, timed } from "./pickup-order.ts";
 
 /** A file that later files wait for. */
@@ -46,6 +44,9 @@ interface Lane<One> {
   /** The first file whose wait is over. */
   over: One | null;
 }
+
+/** The verdict on nearly every file. */
+const GOES: OrderVerdict = { status: "goes", warning: null };
 
 export class OrderWaits {
   readonly #rule: OrderRule;
@@ -198,4 +199,144 @@ function isThere<One>(one: One | null | undefined): one is One {
 
 function nameOf(awaited: Awaited | AwaitedElsewhere): string {
   return "drop" in awaited ? `${awaited.path} at the drop ${awaited.drop}` : awaited.path;
+}
+
+/**
+ * Folders whose listing broke off. A file that was not listed may be older than those that were, so the
+ * listed files of such a folder wait until it is listed completely, for at most `order.wait`; afterwards they
+ * go, with a warning.
+ */
+class CutFolders {
+  readonly #waitMs: number;
+  /** Folders of the latest listing of which every file was listed. */
+  #complete = new Set<string>();
+  #isCut = false;
+  /** Unix milliseconds since which each folder has not been listed completely. */
+  readonly #since = new Map<string, number>();
+  /**
+   * Folders that had waiting files, with the Unix milliseconds since then, until a complete listing shows all
+   * of their files settled.
+   */
+  readonly #unsettled = new Map<string, number>();
+
+  constructor(waitMs: number) {
+    this.#waitMs = waitMs;
+  }
+
+  /**
+   * Begins a listing, and returns the function that the drop calls with each folder whose files were all
+   * listed.
+   */
+  begin(onFolder: OnFolder): OnFolder {
+    this.#complete = new Set();
+    this.#isCut = true;
+    return (folder, below) => {
+      this.#complete.add(folder);
+      this.#since.delete(folder);
+      onFolder(folder, below);
+    };
+  }
+
+  /** The listing is complete. */
+  end(): void {
+    this.#isCut = false;
+    this.#since.clear();
+  }
+
+  /**
+   * The listing broke off. Without `isRecorded` some of the listed files are not in the ledger, in whichever
+   * folder.
+   */
+  broke(isRecorded: boolean): void {
+    if (!isRecorded) this.#complete = new Set();
+  }
+
+  /**
+   * For a file that has not settled and may be one that an earlier listing of its folder did not reach: the
+   * Unix milliseconds since which later files wait for it. Null for other files.
+   */
+  awaitedSinceMs(path: string): number | null {
+    return this.#unsettled.get(folderOf(path)) ?? null;
+  }
+
+  /** Called after a listing with the files that have not settled. */
+  setUnsettled(paths: readonly string[]): void {
+    if (this.#isCut) return;
+    const folders = new Set(paths.map(folderOf));
+    for (const folder of this.#unsettled.keys()) if (!folders.has(folder)) this.#unsettled.delete(folder);
+  }
+
+  /** Judges a file of the latest listing. `nowMs`: Unix milliseconds. */
+  judge(path: string, nowMs: number): OrderVerdict {
+    if (!this.#isCut) return GOES;
+    const folder = folderOf(path);
+    if (this.#complete.has(folder)) return GOES;
+    const since = this.#since.getOrInsert(folder, nowMs);
+    const leftMs = since + this.#waitMs - nowMs;
+    const name = folder === "" ? "the drop's own folder" : folder;
+    if (leftMs > 0) {
+      const until = Temporal.Instant.fromEpochMilliseconds(since + this.#waitMs);
+      const reason =
+        `the listing of ${name} broke off, and an earlier file may not have been listed; it waits for a complete ` +
+        `listing, until ${until} at the latest (\`order.wait\`)`;
+      this.#unsettled.getOrInsert(folder, nowMs);
+      return { status: "waits", reason, leftMs };
+    }
+    const warning =
+      `it goes although the listing of ${name} has broken off for ${this.#waitMs / 1000} s (\`order.wait\`): an ` +
+      "earlier file that was not listed would be delivered after it";
+    return { status: "goes", warning };
+  }
+}
+
+function folderOf(path: string): string {
+  const folder = posix.dirname(path);
+  return folder === "." ? "" : folder;
+}
+
+/** Whether a settled file goes now, or waits for the order of its lane. */
+type OrderVerdict =
+  | { readonly status: "goes"; readonly warning: string | null }
+  | { readonly status: "waits"; readonly reason: string; readonly leftMs: number };
+
+// Keeps the first arrivals in the order of pickup (the oldest, or the first by name) up to a limit, in
+// bounded memory, and counts the others.
+
+/** The facts of an arrival that determine its age. */
+export type Aged = Pick<Arrival, "id" | "path" | "mtime">;
+
+type Kept = ReturnType<typeof timed<Aged>>;
+
+export class Oldest {
+  readonly #max: number;
+  readonly #compare: (one: Kept, other: Kept) => number;
+  #kept: Kept[] = [];
+  /** The youngest kept arrival once the limit was reached; a younger one need not be kept. */
+  #youngest: Kept | null = null;
+  #added = 0;
+
+  constructor(max: number, order: PickupOrder = "modified") {
+    this.#max = max;
+    const compare = compareIn(order);
+    this.#compare = (one, other) => compare(one, other) || one.id - other.id;
+  }
+
+  get beyond(): number {
+    return Math.max(0, this.#added - this.#max);
+  }
+
+  add(arrival: Aged): void {
+    this.#added += 1;
+    const { id, path, mtime } = arrival;
+    const kept = timed({ id, path, mtime });
+    if (this.#youngest !== null && this.#compare(kept, this.#youngest) > 0) return;
+    this.#kept.push(kept);
+    if (this.#kept.length < this.#max * 2) return;
+    this.#kept = this.take();
+    this.#youngest = this.#kept.at(-1) ?? null;
+  }
+
+  take(): Kept[] {
+    return this.#kept.toSorted(this.#compare).slice(0, this.#max);
+  }
 }

@@ -4,9 +4,8 @@ import type { Clock } from "#core/clock.ts";
 import type { Arrival, ArrivalState, FileEntry, UntakenFile } from "../model.ts";
 import type { KnownArchives } from "./archived-names.ts";
 import type { Drop } from "./drop.ts";
-import type { Aged } from "./oldest.ts";
 import type { DropOptions } from "./options.ts";
-import type { Awaited } from "./order-waits.ts";
+import type { Aged, Awaited } from "./order-waits.ts";
 
 /** The part of the ledger that pickup requires; `Ledger` has this shape. */
 export interface PickupJournal {

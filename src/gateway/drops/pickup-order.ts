@@ -1,7 +1,7 @@
 /** The order in which the files of a drop are picked up, and recorded. */
 
 import type { Clock } from "#core/clock.ts";
-import { compareNames } from "#core/natural-order.ts";
+import { compareNames } from "#core/text.ts";
 import type { FileEntry } from "../model.ts";
 
 /** `modified`: older content first; `name`: by the path, numbers in it by their value. */

@@ -1,25 +1,33 @@
 /** One poll of one drop: lists, records, settles, and passes the ready files to the gateway. */
-
+import { posix } from "node:path";
 import { BitSet } from "#core/bitset.ts";
 import { isoInstant } from "#core/clock.ts";
-import type { Arrival, UntakenFile } from "../model.ts";
-import { archiveFolders } from "./archive-cleanup.ts";
+import type { Arrival, FileEntry, UntakenFile } from "../model.ts";
 import { ArchivedNames } from "./archived-names.ts";
-import { DoneFiles } from "./done-files.ts";
 import { whySkipped } from "./initial.ts";
 import { KnownFiles } from "./known-files.ts";
-import { type Aged, Oldest } from "./oldest.ts";
-import { type Awaited, awaitedElsewhere, OrderWaits } from "./order-waits.ts";
+import { type Aged, type Awaited, awaitedElsewhere, Oldest, OrderWaits } from "./order-waits.ts";
+import { archiveFolders } from "./paths.ts";
 import type { ListingEnd, PickupFacts, PickupPoll } from "./pickup-contract.ts";
 import { type Group, inPickupOrder } from "./pickup-order.ts";
-import { NOTHING, type PickupReport } from "./pickup-report.ts";
-import { type Found, notAtRest, type Tally } from "./poll-findings.ts";
-import { rematch } from "./rematch.ts";
 import { Settling, temporaryPattern } from "./settle.ts";
-import { UntakenFiles } from "./untaken-files.ts";
 
 export type { PickupFacts, PickupJournal, PickupPoll } from "./pickup-contract.ts";
-export { NOTHING, type PickupReport } from "./pickup-report.ts";
+
+export const NOTHING: PickupReport = {
+  listed: 0,
+  settling: 0,
+  temporary: 0,
+  skipped: 0,
+  overdue: 0,
+  claimed: 0,
+  left: 0,
+  orderWaitMs: null,
+  gone: 0,
+  missing: 0,
+};
+
+const SHOWN = 100;
 
 /** Arrivals that share a claim, and so its commits and syncs: few after a listing, so that work on them begins. */
 const CLAIMED_AT_ONCE = { first: 50, max: 1_600 };
@@ -368,5 +376,149 @@ export class Pickup {
     // Such a file may stay for ever, so the ledger records why; the other reasons pass with the next polls.
     if ((verdict.temporary || overdue) && !changed && arrival.reason !== reason)
       await journal.advanceArrival(arrival.id, "settling", reason);
+  }
+}
+
+// The findings of one poll so far.
+
+type Tally = { -readonly [Part in keyof Omit<PickupReport, "error">]: PickupReport[Part] };
+
+interface Found {
+  readonly tally: Tally;
+  readonly oldest: Oldest;
+  readonly waiting: UntakenFiles;
+  /** Whether a file was there at the first contact. */
+  readonly wasThere: (path: string) => boolean;
+  readonly archived: ArchivedNames;
+  /** Paths of the done-files in the listing. */
+  readonly done: Set<string>;
+  /**
+   * Files that have not settled, in folders whose listing had broken off: later ones of their lanes wait for
+   * them.
+   */
+  readonly unsettled: Awaited[];
+  /** Settled files that wait for the decision about their done-file. */
+  readonly undecided: { readonly arrival: Arrival; readonly sinceMs: number }[];
+}
+
+/** The entries of a listing that the ledger is asked for. Nothing is to be done about the others. */
+async function* notAtRest(
+  listing: AsyncIterable<readonly FileEntry[]>,
+  known: Pick<KnownFiles, "notAtRest">,
+  doneFiles: DoneFiles | null,
+  found: Pick<Found, "done" | "archived" | "tally">,
+): AsyncGenerator<readonly FileEntry[]> {
+  for await (const entries of listing) {
+    if (doneFiles !== null) for (const { path } of entries) if (doneFiles.isDoneFile(path)) found.done.add(path);
+    const outside = found.archived.outside(entries);
+    found.tally.listed += outside.length;
+    const asked = known.notAtRest(outside);
+    if (asked.length > 0) yield asked;
+  }
+}
+
+/** Files that one poll did not pick up, for operators. The number is limited; the overdue come first. */
+class UntakenFiles {
+  readonly #files: UntakenFile[] = [];
+
+  get list(): readonly UntakenFile[] {
+    return this.#files;
+  }
+
+  add(file: UntakenFile): void {
+    if (this.#files.length < SHOWN) {
+      this.#files.push(file);
+      return;
+    }
+    if (!file.overdue) return;
+    const at = this.#files.findIndex((one) => !one.overdue);
+    if (at >= 0) this.#files[at] = file;
+  }
+}
+
+/** Done-files: second files by which a sender marks a file as complete. */
+class DoneFiles {
+  readonly #template: string;
+  readonly #pattern: RegExp;
+
+  /** `template` contains `{name}` or `{stem}` once, such as `{name}.done`. */
+  constructor(template: string) {
+    this.#template = template;
+    const [before = "", after = ""] = template.split(/\{(?:name|stem)\}/);
+    this.#pattern = new RegExp(`^${RegExp.escape(before)}.+${RegExp.escape(after)}$`, "s");
+  }
+
+  /** Whether the name of a file is that of a done-file. */
+  isDoneFile(path: string): boolean {
+    return this.#pattern.test(posix.basename(path));
+  }
+
+  /** Path of the done-file of a file. */
+  of(path: string): string {
+    const { dir, base, name } = posix.parse(path);
+    // By a function, since a dollar sign has a meaning in a replacement text.
+    return posix.join(
+      dir,
+      this.#template.replace(/\{(name|stem)\}/, (_, which) => (which === "name" ? base : name)),
+    );
+  }
+}
+
+/** The result of one poll of a drop. */
+export interface PickupReport {
+  /** Files in the listing. */
+  readonly listed: number;
+  /** Files whose size or time may still change. */
+  readonly settling: number;
+  /** Files under temporary names, or without their done-file: they wait for their sender. */
+  readonly temporary: number;
+  /** Files left alone: at first contact by the drop's rule, and done-files. */
+  readonly skipped: number;
+  /** Settling and temporary files that wait longer than the drop's limit. */
+  readonly overdue: number;
+  /** Files that were passed to `claim`. */
+  readonly claimed: number;
+  /** Settled files beyond the limit of one poll; the next poll continues with them. */
+  readonly left: number;
+  /**
+   * Milliseconds until a file no longer waits for one that cannot be listed; null when none waits for that.
+   */
+  readonly orderWaitMs: number | null;
+  /** Arrivals that have gone: two complete listings in a row did not show them. */
+  readonly gone: number;
+  /** Arrivals that this listing did not show and the previous one did. */
+  readonly missing: number;
+  /** The error of an interrupted listing or a failed claim; then the poll is not complete. */
+  readonly error?: unknown;
+}
+
+// Offers the unmatched arrivals of a drop again, after the triggers changed.
+
+/** Returns how many were offered. `atOnce`: arrivals that are claimed together. */
+async function rematch(
+  facts: Pick<PickupFacts, "drop" | "journal" | "claim">,
+  atOnce: number,
+  signal: AbortSignal,
+): Promise<number> {
+  let offered = 0;
+  let some: Arrival[] = [];
+  for await (const arrival of unmatched(facts)) {
+    if (signal.aborted) break;
+    some.push(arrival);
+    offered += 1;
+    if (some.length < atOnce) continue;
+    await facts.claim(some);
+    some = [];
+  }
+  if (some.length > 0) await facts.claim(some);
+  return offered;
+}
+
+async function* unmatched({ drop, journal }: Pick<PickupFacts, "drop" | "journal">): AsyncGenerator<Arrival> {
+  for (let after = 0, more = true; more; ) {
+    const some = await journal.arrivalsIn(drop.name, ["unmatched"], READ_AT_ONCE, after);
+    yield* some;
+    after = some.at(-1)?.id ?? after;
+    more = some.length === READ_AT_ONCE;
   }
 }

@@ -2,23 +2,28 @@
  * A drop on a server. It contains the common part of SFTP and FTP; a protocol provides the few steps in which
  * they differ.
  */
-
 import { ConfigError, HeadgateError, TransientError, wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
-import { settleEach } from "#core/settled.ts";
-import type { FileEntry } from "../model.ts";
-import { type ArchiveClearing, EVERYTHING, oldest } from "./archive-cleanup.ts";
+import { settleEach } from "#core/promises.ts";
+import type { FetchedFile, FileEntry } from "../model.ts";
 import type { Drop, FinishPlanned, OnFolder, ProbeFinding } from "./drop.ts";
 import { fetchEach } from "./fetch-list.ts";
 import { finishSource, planInside, type SourceFiles, sameVersion } from "./finish.ts";
 import { FolderWalk } from "./folder-walk.ts";
 import type { FtpOptions, SftpOptions } from "./options.ts";
-import { type DropFilter, foldersOf, insideDrop, listingFilter } from "./paths.ts";
+import {
+  type ArchiveClearing,
+  type DropFilter,
+  EVERYTHING,
+  foldersOf,
+  insideDrop,
+  listingFilter,
+  oldest,
+} from "./paths.ts";
 import { type ProbeSteps, probeDrop } from "./probe.ts";
 import type { TrialFiles } from "./probe-trial.ts";
-import type { Receiver } from "./receive.ts";
+import { type Destination, openReceiver, type Receiver } from "./receive.ts";
 import { changedWhileFetched, notPermitted, refuseTooLarge, vanished } from "./refusals.ts";
-import { fetchResuming } from "./resumable-fetch.ts";
 
 /**
  * `Link` is the connection, or a channel of it, on which the steps of one piece of work run. Paths are
@@ -57,6 +62,12 @@ export interface RemoteCheck {
   begin(): void;
   trial(signal: AbortSignal): TrialFiles;
 }
+
+/**
+ * Breaks that one fetch survives; after that, and after a break before any byte, a later attempt begins from
+ * the start.
+ */
+const RESUMES_MAX = 10;
 
 const FINISH = "finish source file";
 
@@ -212,5 +223,40 @@ export class RemoteDrop<Link> implements Drop {
       ...facts,
       message: `${operation} failed at drop ${this.name} (${this.#protocol.address}): ${wordsOf(thrown)}`,
     });
+  }
+}
+
+// A fetch that resumes after a broken connection.
+
+/**
+ * Calls `attempt` until the receiver has all bytes. Each attempt continues at `receiver.bytes` (or restarts
+ * the receiver), and verifies by size and time, before and after, that the version is still the same. The
+ * digest covers every byte on its way to the disk; bytes that an earlier process wrote are never trusted.
+ */
+async function fetchResuming(
+  drop: { readonly name: string; readonly log: Logger },
+  entry: FileEntry,
+  destination: Destination,
+  signal: AbortSignal,
+  attempt: (receiver: Receiver) => Promise<void>,
+): Promise<FetchedFile> {
+  const receiver = await openReceiver(drop.name, entry, destination);
+  try {
+    for (let resumes = 0; ; resumes += 1) {
+      const before = receiver.bytes;
+      try {
+        await attempt(receiver);
+        return await receiver.finish();
+      } catch (thrown) {
+        const broke = thrown instanceof HeadgateError && thrown.code === "HG-DROP-001";
+        if (!broke || signal.aborted || resumes >= RESUMES_MAX || receiver.bytes <= before) throw thrown;
+        drop.log.info(
+          { drop: drop.name, path: entry.path, bytes: receiver.bytes, reason: wordsOf(thrown) },
+          "the connection broke; the fetch resumes",
+        );
+      }
+    }
+  } finally {
+    await receiver.close();
   }
 }

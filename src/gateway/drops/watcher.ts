@@ -4,15 +4,15 @@
  * or on request; later, doubling with jitter, while the drop is unavailable.
  */
 
-import { isoInstant } from "#core/clock.ts";
+import { Cron } from "croner";
+import { type Clock, isoInstant } from "#core/clock.ts";
 import { HeadgateError, wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
 import type { DropState, UntakenFile } from "../model.ts";
-import { archivedSinceMs, keptArchives } from "./archive-cleanup.ts";
 import { type FileBudget, KnownFiles } from "./known-files.ts";
 import type { DropOptions } from "./options.ts";
+import { archivedSinceMs, keptArchives } from "./paths.ts";
 import { NOTHING, Pickup, type PickupFacts, type PickupReport } from "./pickup.ts";
-import { Schedule } from "./schedule.ts";
 
 export interface WatcherFacts extends PickupFacts {
   readonly options: PickupFacts["options"] &
@@ -291,4 +291,36 @@ export class Watcher {
 
 function failed(error: unknown): PickupReport {
   return { ...NOTHING, error };
+}
+
+// The time of the next poll of a healthy drop: after an interval, or by the calendar.
+
+type ScheduleOptions = Pick<DropOptions, "every"> & Partial<Pick<DropOptions, "cron" | "timeZone" | "jitter">>;
+
+export class Schedule {
+  readonly #options: ScheduleOptions;
+  readonly #clock: Clock;
+  readonly #cron: Cron | null;
+
+  constructor(options: ScheduleOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+    // Created paused: it only computes, and has no timer.
+    this.#cron =
+      options.cron === undefined ? null : new Cron(options.cron, { paused: true, timezone: options.timeZone ?? "UTC" });
+  }
+
+  get byCalendar(): boolean {
+    return this.#cron !== null;
+  }
+
+  /** Milliseconds from now. */
+  nextMs(): number {
+    const jitterMs = Math.random() * (this.#options.jitter ?? 0);
+    if (this.#cron === null) return this.#options.every + jitterMs;
+    const nowMs = this.#clock.now().epochMilliseconds;
+    const next = this.#cron.nextRun(new Date(nowMs));
+    // An expression with a year may have no next time; it is evaluated again tomorrow.
+    return (next === null ? 86_400_000 : next.getTime() - nowMs) + jitterMs;
+  }
 }

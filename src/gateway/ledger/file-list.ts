@@ -1,7 +1,6 @@
 /** The part of the ledger that lists and finds files for people, and counts what needs attention by its cause. */
 import type { Arrival, FileStanding, IsoInstant, LedgerEvent, Run, RunState } from "../model.ts";
-import type { TargetKey } from "./ledger-records.ts";
-import type { TracedFile } from "./ledger-results.ts";
+import type { TargetKey, TracedFile } from "./ledger-records.ts";
 
 export interface FileFilter {
   /** A part of the path; ASCII letters match in either case. */

@@ -24,22 +24,28 @@ import type {
   RejectedRow,
   Run,
   RunState,
+  SharedIntake,
 } from "../model.ts";
-import type { ApprovedKeys } from "./approved-keys.ts";
 import type { FileList } from "./file-list.ts";
 import type { FinishedFiles } from "./finished-files.ts";
 import type { Fleet } from "./fleet.ts";
-import type { LaneHeads } from "./lane-heads.ts";
 import type {
   Advanced,
   ArrivalAge,
   BatchChange,
   BegunDelivery,
+  DropNotice,
   EntriesState,
+  ForgetSaid,
+  Forgotten,
+  ForgottenFile,
   HeldReplacement,
+  LedgerFault,
+  LedgerQueries,
   MappedRecord,
   Opened,
   Replaced,
+  RestingRun,
   RunAdvance,
   RunChange,
   RunFilter,
@@ -48,25 +54,11 @@ import type {
   TargetKey,
   WholeRun,
 } from "./ledger-records.ts";
-import type {
-  DropNotice,
-  ForgetSaid,
-  Forgotten,
-  ForgottenFile,
-  LedgerFault,
-  LedgerQueries,
-  RestingRun,
-} from "./ledger-results.ts";
-import type { AwaitedArrival, PollRecord } from "./poll.ts";
-import type { SharedBytes } from "./shared.ts";
-import type { TriggerLists } from "./trigger-lists.ts";
 
 export type * from "./file-list.ts";
 export type { FinishedFile, FinishedFileChange, NewFinishedFile, PlacedFile } from "./finished-files.ts";
-export type { LaneHead } from "./lane-heads.ts";
 export type * from "./ledger-records.ts";
-export type * from "./ledger-results.ts";
-export type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "./poll.ts";
+export type * from "./ledger-records.ts";
 
 export interface Ledger extends LedgerQueries {
   /** The nodes that share the ledger. */
@@ -332,4 +324,166 @@ export interface Ledger extends LedgerQueries {
   repair(fault: LedgerFault): Promise<boolean>;
 
   close(): Promise<void>;
+}
+
+// The part of the ledger about host keys that a person approved in the console of one node. Each node copies them to
+// the files of its own drops, which it reads at each connection.
+
+interface ApprovedKey {
+  readonly drop: string;
+  readonly approvedAt: IsoInstant;
+  /** Of a known_hosts file: a comment that says who approved it and when, and the entry. */
+  readonly lines: string;
+}
+
+export interface ApprovedKeys {
+  /** Oldest first. */
+  list(): Promise<readonly ApprovedKey[]>;
+  keep(key: ApprovedKey): Promise<void>;
+}
+
+// The part of the ledger about triggers that come from services: the last complete list of each, so that it stays in
+// force over an outage and a restart, and is the same for all nodes that share the ledger.
+
+export interface TriggerList {
+  /** Identifies service and account. */
+  readonly source: string;
+  /** When the service listed them. */
+  readonly listedAt: IsoInstant;
+  /** JSON text of the triggers as the service listed them. */
+  readonly triggers: string;
+}
+
+export interface TriggerLists {
+  /** Null when no complete list was kept. */
+  find(source: string): Promise<TriggerList | null>;
+  /** Replaces the list of the same source. */
+  keep(list: TriggerList): Promise<void>;
+}
+
+// The part of the ledger about the front of each lane: the run that later runs wait for, and since when it
+// has not moved.
+
+/**
+ * The first run of a lane that is neither accepted nor at rest, or the container in front of it whose entries
+ * have no runs yet.
+ */
+export interface LaneHead {
+  readonly run: Run;
+  /** The lane whose head this is; a container may head another lane than its own. */
+  readonly lane: string;
+  /** Number of later runs of the lane that are not delivered and not being delivered. */
+  readonly behind: number;
+}
+
+export interface LaneHeads {
+  /** One for each lane that has work, the oldest first. */
+  list(): Promise<readonly LaneHead[]>;
+  /**
+   * When the run last changed its state, or had a batch accepted. A repeated note of its wait reason does not
+   * count.
+   */
+  movedAt(run: Run): Promise<IsoInstant>;
+  /** When an earlier run of the lane last left the front after `since`; null when none did. */
+  aheadLeftAt(head: LaneHead, since: IsoInstant): Promise<IsoInstant | null>;
+}
+
+// The part of the ledger that stores bytes: those that every node must be able to read, and that no drop
+// keeps. A ledger that one process owns has none, since the disk of that process serves as well. Faults are
+// those of the ledger (`TransientError` when the database cannot be used now).
+
+export interface SharedBytes {
+  readonly intake: SharedIntake;
+  /** Content that is named by its digest, and so never changes. */
+  readonly content: SharedContent;
+}
+
+export interface SharedContent {
+  /** Durable for all nodes when it resolves; a repeated call notes that the content is in use. */
+  keep(kind: ContentKind, name: string, bytes: () => Promise<Buffer>): Promise<void>;
+  /** Null when no node kept it. */
+  find(kind: ContentKind, name: string): Promise<Buffer | null>;
+  /** Removes content that was last used before this time. Returns how many. */
+  prune(beforeMs: number): Promise<number>;
+}
+
+export type ContentKind = "mapper" | "lookup";
+
+// The contract of the ledger for one poll of one drop.
+
+/** Collects one listing and compares it with the known arrivals, without holding it in memory. */
+export interface PollRecord {
+  /** Folders that are or were archives of the drop. */
+  readonly archives: readonly string[];
+  /** The fence of the node that polls; null for a lone owner. While it is the same, no other node polls this drop. */
+  readonly session: number | null;
+  /** Whether a run belongs to this drop, or is unknown to the ledger. */
+  ownsRun(id: string): Promise<boolean>;
+  /**
+   * True while no listing of this drop was ever complete with this ledger: a file that it shows was there
+   * before.
+   */
+  readonly firstContact: boolean;
+  /**
+   * Whether a file at this path was there at the first contact. While no listing was complete, a file in a
+   * folder that an earlier one showed in full is new, and so is a folder that was added to such a folder
+   * since.
+   */
+  wasThere(path: string): boolean;
+  /** The listing has shown all of this folder ("" for the root), and these subfolders. */
+  folderListed(folder: string, below: readonly string[]): void;
+  /**
+   * The listing broke off; call it before `abandon`. A settling arrival that was not shown is awaited, also
+   * one that was awaited before; the time since when is durable, and never changes. A settling arrival in a
+   * folder that was shown in full, and that was not shown itself, is missing, and has gone when the previous
+   * listing of its folder did not show it either; nothing else is missing. `isAwaited`: whether a later
+   * arrival waits for such a path. `isRecorded`: all listed entries reached `record`; otherwise no folder was
+   * shown in full.
+   */
+  cutShort(isAwaited: (path: string) => boolean, isRecorded: boolean): Promise<CompletePoll>;
+  /**
+   * Takes the next entries of the listing. For each it finds the arrival at this path, which is new
+   * (`settling`) when the path was unknown or had gone, or when size or mtime differ and the earlier version
+   * had been taken; an arrival that is still `settling` or `unmatched` takes over the new size and mtime
+   * (`changed`). Returns the arrivals that are `settling` now; unchanged arrivals at rest are left out. `onId` is
+   * called for each entry with the id of its arrival, once that is recorded.
+   */
+  record(entries: readonly FileEntry[], onId?: (entry: FileEntry, id: number) => void): Promise<readonly Sighting[]>;
+  /**
+   * Counts an entry that an earlier poll of this session recorded as recorded by this one, if its arrival was at rest
+   * when this poll began. False: it settles, has gone, or is missing, and must be recorded.
+   */
+  noteAtRest(id: number): boolean;
+  /**
+   * The listing was complete; the changes are written in several transactions. An arrival that it did not
+   * show is missing, and has gone when the previous complete listing did not show it either. A single listing
+   * may have been cut without a sign of it: a settling arrival that is missing is awaited, unless `isAwaited`
+   * returns false for its path.
+   */
+  complete(isAwaited?: (path: string) => boolean): Promise<CompletePoll>;
+  /** The listing broke off: no arrival has gone. */
+  abandon(): Promise<void>;
+}
+
+export interface CompletePoll {
+  /** Ids of the arrivals that have gone. */
+  readonly gone: readonly number[];
+  /** Number of arrivals that are missing for the first time. */
+  readonly missing: number;
+  /**
+   * Arrivals that are missing now, or were awaited by an earlier poll, and have neither settled nor gone
+   * since.
+   */
+  readonly awaited: readonly AwaitedArrival[];
+}
+
+/** Later arrivals of its lane wait for it, for a time that begins with `since`. */
+export interface AwaitedArrival extends ArrivalAge {
+  readonly seenAt: IsoInstant;
+  readonly since: IsoInstant;
+}
+
+export interface Sighting {
+  readonly arrival: Arrival;
+  readonly seen: "new" | "changed" | "known";
 }

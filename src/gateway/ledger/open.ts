@@ -6,11 +6,10 @@ import { ConfigError } from "#core/errors.ts";
 import { isProcessLocked } from "#core/sql/process-lock.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Ledger } from "./ledger.ts";
-import type { LedgerMeans } from "./means.ts";
 import type { LedgerOptions } from "./options.ts";
+import type { LedgerMeans } from "./records/observers.ts";
 import { backupSqliteLedger, type LedgerCopy, type Restored, restoreSqliteLedger } from "./sqlite/backup.ts";
-import { aloneBeside, ownerLockOf } from "./sqlite/lock.ts";
-import { openSqliteLedger } from "./sqlite/open.ts";
+import { aloneBeside, openSqliteLedger, ownerLockOf } from "./sqlite/open.ts";
 
 type Sqlite = Extract<LedgerOptions, { kind: "sqlite" }>;
 type Postgres = Extract<LedgerOptions, { kind: "postgres" }>;

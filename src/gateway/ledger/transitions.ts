@@ -5,7 +5,7 @@
 
 import { InvariantError } from "#core/errors.ts";
 import { faultPoint, isFaultArmed } from "#core/faults.ts";
-import type { Settled } from "#core/settled.ts";
+import type { Settled } from "#core/promises.ts";
 import type { ArrivalState, BatchState, RunState } from "../model.ts";
 import { ARRIVAL_STATES, BATCH_STATES, RUN_STATES } from "../states.ts";
 

@@ -2,14 +2,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, systemClock } from "#core/clock.ts";
-import { commonText } from "#core/common-text.ts";
 import { wordsOf } from "#core/errors.ts";
+import { commonText } from "#core/text.ts";
 import type { Ledger, RestingRun } from "../ledger/ledger.ts";
 import { isLedgerMissing, isLedgerOwned, openLedger } from "../ledger/open.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { actionsOf, readPause } from "./actions.ts";
-import { readKeptPlan } from "./plan/kept-plan.ts";
-import { planFacts } from "./plan/plan-facts.ts";
+import { planFacts, readKeptPlan } from "./plan/kept-plan.ts";
 import { type KnownMigration, knownMigrations } from "./report/reports.ts";
 import { migrationLedger } from "./request.ts";
 import { Window } from "./run/window.ts";

@@ -4,10 +4,10 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { uriDecoded } from "#core/decoded-text.ts";
 import { InvariantError } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
-import { createRareWarning } from "#core/rare-warnings.ts";
+import { createRareWarning } from "#core/log.ts";
+import { uriDecoded } from "#core/text.ts";
 import type { Person } from "./api/endpoint.ts";
 import type { Console } from "./console/console.ts";
 import type { AccessRight } from "./options.ts";

@@ -3,15 +3,17 @@ import type { Server } from "node:http";
 import { hostname } from "node:os";
 import cookie from "@fastify/cookie";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
+import { openMetricsContentType, prometheusContentType, type Registry, type RegistryContentType } from "prom-client";
+import type { Clock } from "#core/clock.ts";
 import { isoInstant } from "#core/clock.ts";
-import { parsedJson } from "#core/decoded-text.ts";
 import { HeadgateError, RejectedError } from "#core/errors.ts";
-import type { Logger } from "#core/log.ts";
+import { createRareWarning, type Logger } from "#core/log.ts";
 import { packageVersion } from "#core/package/version.ts";
-import { createRareWarning } from "#core/rare-warnings.ts";
 import { masked } from "#core/secrets.ts";
 import { shareQuery } from "#core/shared-query.ts";
 import { trustedProxies } from "#core/sign-in/options.ts";
+import { parsedJson } from "#core/text.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import { type Access, installAccess } from "./access.ts";
 import type { HandlersOf, Person } from "./api/endpoint.ts";
 import { liveEndpoints } from "./api/live.ts";
@@ -21,10 +23,10 @@ import { stateEndpoints } from "./api/state.ts";
 import { type Console, oneTimeLink } from "./console/console.ts";
 import { addPages } from "./console/pages.ts";
 import { installEndpoints, type ServedEndpoint, served } from "./endpoint-routes.ts";
-import { exposer } from "./exposition.ts";
 import type { LiveUpdates } from "./live.ts";
+import type { OperationsOptions } from "./options.ts";
 import { installProblems, sendProblem, unknownSubject, unroutable } from "./problems.ts";
-import type { OperationsParts, ServerOptions } from "./server.ts";
+import type { HealthPart, WaitingPart, WaitingQuery } from "./state-of-work.ts";
 
 const WEBHOOK_BYTES_MAX = 4_000_000;
 /** Characters of a part of an address, which may be the path of a file. */
@@ -211,3 +213,60 @@ function addCommands(app: FastifyInstance, commands: NonNullable<OperationsParts
     }
   });
 }
+
+// The metrics as text: in the Prometheus format, or in OpenMetrics with exemplars for clients that ask for it.
+
+interface Exposition {
+  readonly type: string;
+  readonly text: string;
+}
+
+/**
+ * Requests are served one after another, since the registry has one format at a time. `accept` is the header of the
+ * request.
+ */
+function exposer(registry: Registry): (accept: string | undefined) => Promise<Exposition> {
+  let latest: Promise<unknown> = Promise.resolve();
+  const write = async (accept: string | undefined): Promise<Exposition> => {
+    const open = accept?.includes("application/openmetrics-text") === true;
+    const any = registry as Registry<RegistryContentType>;
+    any.setContentType(open ? openMetricsContentType : prometheusContentType);
+    return { type: any.contentType, text: await any.metrics() };
+  };
+  return (accept) => {
+    const mine = latest.then(() => write(accept));
+    latest = mine.catch(() => undefined); // Each caller handles its own.
+    return mine;
+  };
+}
+
+export interface OperationsParts {
+  readonly ledger: Ledger;
+  readonly log: Logger;
+  readonly metrics: Registry;
+  health(): Promise<readonly HealthPart[]>;
+  waiting(query?: WaitingQuery): Promise<WaitingPart>;
+  receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
+  /** Commands of persons, authorized only by the secret (`endpoint-file.ts`); refused when absent. */
+  readonly commands?: {
+    readonly secret: string;
+    execute(body: unknown): Promise<unknown>;
+    /** The data of the configuration's file as it is in force. */
+    configuration?(): object;
+  };
+  /** Sessions of people in browsers; none when absent. */
+  readonly people?: { readonly clock: Clock; readonly node: string | null; readonly linksFile: string };
+  readonly live?: LiveUpdates;
+  /**
+   * Loads the endpoints beside those of `application.ts`, or in place of one with the same method and path. Called with
+   * the first request.
+   */
+  readonly endpoints?: () => Promise<readonly ServedEndpoint[]>;
+}
+
+export type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
+  Partial<Pick<OperationsOptions, "access" | "http" | "console">>;
+
+export type WebhookAnswer =
+  | { readonly status: "recorded" | "unknown" }
+  | { readonly status: "refused"; readonly reason: string };

@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from "#core/log.ts";
-import { placeWords } from "#core/place-words.ts";
+import { placeWords } from "#core/text.ts";
 import type { Run } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
 

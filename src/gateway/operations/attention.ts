@@ -2,19 +2,24 @@
  * Everything that needs attention now, as one list: files at rest, late files, waiting lanes, unreachable drops and
  * services, the spool.
  */
-import type { DropNotice, Ledger } from "../ledger/ledger.ts";
-import type { DropState, Pause, SpoolState } from "../model.ts";
+import { Gauge, type Registry } from "prom-client";
+import { type Clock, isoInstant } from "#core/clock.ts";
+import { counted } from "#core/text.ts";
+import type { DropNotice, FinishedFile, Ledger } from "../ledger/ledger.ts";
+import type { DropState, IsoInstant, Pause, SpoolState } from "../model.ts";
 import { ATTENTION_STATES } from "../states.ts";
 import { runWords, type ServiceState } from "./attention-log.ts";
-import { noticeConcerns } from "./drop-notices.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
-import { type ListedTriggers, triggerConcerns } from "./listed-triggers.ts";
-import { occupiedWords } from "./occupied-files.ts";
 import type { AttentionKind } from "./options.ts";
-import { usedWords } from "./spool-state.ts";
-import { type ClockFault, isUnattended } from "./state-of-work.ts";
-import { type UnfinishedFiles, unfinishedConcerns } from "./unfinished-files.ts";
-import { unmatchedConcerns } from "./unmatched-files.ts";
+import {
+  type ClockFault,
+  type HealthPart,
+  isUnattended,
+  type UnfinishedFiles,
+  unfinishedConcerns,
+  unmatchedConcerns,
+  type WaitingFile,
+} from "./state-of-work.ts";
 import { type LaneWait, waitWords } from "./waiting-lanes.ts";
 
 /** One thing that needs attention. `key` is its identity for as long as it lasts, also over restarts. */
@@ -68,6 +73,7 @@ export interface RefusedConfiguration {
   readonly reason: string;
 }
 
+const DAY = { hours: 24 };
 const RUNS_MAX = 1_000;
 
 export async function findAttention(sources: AttentionSources): Promise<Attention> {
@@ -179,4 +185,204 @@ async function restingRuns({ ledger, node }: AttentionSources): Promise<readonly
     };
     return [{ key: `run ${id} ${state}`, kind: state as AttentionKind, text: runWords(run), facts }];
   });
+}
+
+// Finished files that changed and cannot go back to their paths, since other files are there: their new content is
+// not taken until the path is free or a person acts. Health, `runs --waiting`, `--until-idle` and notifications
+// describe them in these words.
+
+type OccupiedLedger = Pick<Ledger, "finishedFiles">;
+
+export function occupiedWords({ drop, path, place, runId }: FinishedFile): string {
+  const run = runId === null ? "" : ` (run ${runId})`;
+  return (
+    `${path} at ${drop}${run} changed after it was finished, and its new content is not taken: it waits at ` +
+    `${place}, since another file is at its path. It goes back by itself when ${path} is free: see to the file ` +
+    `there, or move it away; or move the one at ${place} into the drop under a new name`
+  );
+}
+
+/** The gateway is ready all the same: other files are processed. */
+export async function occupiedHealth({ finishedFiles }: OccupiedLedger): Promise<readonly HealthPart[]> {
+  const files = await finishedFiles.occupied();
+  const [first] = files;
+  if (first === undefined) return [];
+  const others = files.length === 1 ? "" : `; ${files.length - 1} more wait likewise`;
+  return [{ part: "finished files", ready: true, reason: `${occupiedWords(first)}${others}` }];
+}
+
+export function waitingAsOccupied(file: FinishedFile, eventsArrive: boolean | null): WaitingFile {
+  const { drop, path, runId } = file;
+  const reason = occupiedWords(file);
+  const since = file.occupiedSince ?? file.begunAt;
+  return { drop, path, state: "occupied", since, reason, runId, overdue: true, eventsArrive };
+}
+
+// Files of a drop that others touched within the last day: another gateway, a ledger that was lost, a writer.
+
+export function dropNotices(ledger: Pick<Ledger, "noticesSince">, clock: Clock): Promise<readonly DropNotice[]> {
+  return ledger.noticesSince(isoInstant(clock.now().subtract(DAY)));
+}
+
+function noticeConcerns(notices: readonly DropNotice[]): readonly Concern[] {
+  return notices.map((notice) => {
+    const { kind, drop, files, example, latestAt } = notice;
+    const facts = { drop, files, [kind === "repeated" ? "operation" : "file"]: example, latestAt };
+    return { key: `${kind} ${drop}`, kind: "drop", text: `drop ${drop}: ${noticeWords(notice)}`, facts };
+  });
+}
+
+export function noticeHealth(notices: readonly DropNotice[]): readonly HealthPart[] {
+  return notices.map((notice) => ({ part: `drop ${notice.drop}`, ready: true, reason: noticeWords(notice) }));
+}
+
+export function noticeWords({ kind, files, example, latestAt }: DropNotice): string {
+  const count = `${counted(files, "file")} of the last day`;
+  if (kind === "replaced")
+    return (
+      `${count} ${files === 1 ? "was" : "were"} replaced by other content after the gateway had claimed it, at last ` +
+      `at ${latestAt} (${example}): what was fetched is delivered, and the other content is an arrival of its own. ` +
+      "Let the writer give each file a name of its own"
+    );
+  const by = example === "" ? "" : ` (${example})`;
+  return (
+    `${count} had already been delivered by operations that this ledger does not have${by}: it was lost or restored, ` +
+    "or another gateway takes the files of this drop"
+  );
+}
+
+// How full the spool is, for health and metrics.
+
+export function spoolHealth(state: SpoolState): HealthPart {
+  return { part: "spool", ready: state.full === null, reason: state.full ?? usedWords(state) };
+}
+
+/**
+ * Such as `80 % of its budget is in use, 10 % in the ledger's database, 62 % by 3 held runs (`headgate
+ * quarantine` lists them)`.
+ */
+export function usedWords({ usedBytes, sharedBytes, budgetBytes, held }: SpoolState): string {
+  const share = (bytes: number) => `${Math.round((bytes / budgetBytes) * 100)} %`;
+  const shared = sharedBytes === 0 ? "" : `, ${share(sharedBytes)} in the ledger's database`;
+  const words = `${share(usedBytes)} of its budget is in use${shared}`;
+  if (held.runs === 0) return words;
+  const runs = `${held.runs} held ${held.runs === 1 ? "run" : "runs"}`;
+  return `${words}, ${share(held.bytes)} by ${runs} (\`headgate quarantine\` lists them)`;
+}
+
+export function measureSpool(registry: Registry, quota: { state(): Promise<SpoolState> }): void {
+  const measure = (name: string, help: string, value: (state: SpoolState) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(value(await quota.state()));
+      },
+    });
+  measure("headgate_spool_bytes", "Bytes of files in the spool", (state) => state.usedBytes);
+  measure(
+    "headgate_spool_shared_bytes",
+    "The part of these that is bodies of HTTP intakes that wait in the ledger's database, where all nodes have them",
+    (state) => state.sharedBytes,
+  );
+  measure(
+    "headgate_spool_held_bytes",
+    "The part of these that belongs to held runs; 0 while little of the budget is in use",
+    (state) => state.held.bytes,
+  );
+  measure("headgate_spool_budget_bytes", "`spool.budget`", (state) => state.budgetBytes);
+  measure("headgate_spool_free_bytes", "Free space of the spool's disk", (state) => state.freeBytes);
+  measure("headgate_spool_full", "1 while no files are taken, since the spool is full", (state) =>
+    state.full === null ? 0 : 1,
+  );
+}
+
+// Triggers that come from services, for people: in health, notifications and metrics.
+
+/** The triggers of one service. */
+export interface ListedTriggers {
+  readonly service: string;
+  /** When the service listed them; null: they are not known yet. */
+  readonly listedAt: IsoInstant | null;
+  /** Why they could not be read at the last attempt; null when they were. */
+  readonly fault: string | null;
+  /** Since when the service lists none, which further readings have to confirm; else null. */
+  readonly emptySince: IsoInstant | null;
+  readonly count: number;
+  /** Triggers that are on and cannot work as the service has them. */
+  readonly unusable: readonly UnusableTrigger[];
+}
+
+export interface UnusableTrigger {
+  readonly trigger: string;
+  readonly reason: string;
+}
+
+export function triggerHealth(all: readonly ListedTriggers[]): readonly HealthPart[] {
+  return all.flatMap((one) => [
+    // The service itself reports whether it can be used; the kept triggers work meanwhile.
+    { part: `triggers of ${one.service}`, ready: one.listedAt !== null, reason: stateWords(one) },
+    ...one.unusable.map(({ trigger, reason }) => ({ part: `trigger ${trigger}`, ready: true, reason })),
+  ]);
+}
+
+function triggerConcerns(all: readonly ListedTriggers[]): readonly Concern[] {
+  return all.flatMap((one): readonly Concern[] => {
+    const { service, fault, emptySince, listedAt } = one;
+    const unusable = one.unusable.map(
+      ({ trigger, reason }): Concern => ({
+        key: `trigger ${trigger}`,
+        kind: "trigger",
+        text: `the trigger ${trigger} cannot be used: ${reason}`,
+        facts: { trigger, service },
+      }),
+    );
+    if (fault === null && emptySince === null) return unusable;
+    const text = `the triggers of the service ${service}: ${stateWords(one)}`;
+    return [{ key: `triggers ${service}`, kind: "service", text, facts: { service, listedAt } }, ...unusable];
+  });
+}
+
+function stateWords({ listedAt, fault, emptySince, count }: ListedTriggers): string {
+  const known = listedAt === null ? "they are not known yet" : `${count}, listed at ${listedAt}`;
+  if (fault === null)
+    return emptySince === null
+      ? known
+      : `${known}, stay in force for now: the service lists none since ${emptySince}, which further readings confirm`;
+  return listedAt === null ? `${known}: ${fault}` : `${known}, stay in force, since they cannot be read now: ${fault}`;
+}
+
+export function measureTriggers(registry: Registry, states: () => Promise<readonly ListedTriggers[]>): void {
+  const measure = (name: string, help: string, value: (one: ListedTriggers) => number | null) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ["service"],
+      registers: [registry],
+      async collect() {
+        this.reset();
+        for (const one of await states()) {
+          const measured = value(one);
+          if (measured !== null) this.set({ service: one.service }, measured);
+        }
+      },
+    });
+  measure("headgate_service_triggers", "Triggers that the service listed", ({ count }) => count);
+  measure(
+    "headgate_service_triggers_unusable",
+    "Those of them that are on and cannot work: they are malformed, or their mapper is missing or refuses its settings",
+    ({ unusable }) => unusable.length,
+  );
+  measure(
+    "headgate_service_triggers_listed_timestamp_seconds",
+    "When the service last listed its triggers whole",
+    ({ listedAt }) => (listedAt === null ? null : Date.parse(listedAt) / 1000),
+  );
+  measure(
+    "headgate_service_triggers_stale",
+    "1 while the triggers of the service cannot be read, or it lists none, which is not confirmed yet; those that it " +
+      "listed last stay in force",
+    ({ fault, emptySince }) => (fault === null && emptySince === null ? 0 : 1),
+  );
 }

@@ -3,7 +3,7 @@
  * enough, and those that failed or differ stand beside them.
  */
 
-import { commonText } from "#core/common-text.ts";
+import { commonText } from "#core/text.ts";
 import type { Batch, LedgerEvent } from "../model.ts";
 
 /** A run of up to so many batches is shown in full. */

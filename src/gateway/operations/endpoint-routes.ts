@@ -1,8 +1,8 @@
 /** Serves the endpoints that `api/` describes: checks the input, calls the handler, and sends its answer. */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { parsedJson } from "#core/decoded-text.ts";
 import { RejectedError } from "#core/errors.ts";
+import { parsedJson } from "#core/text.ts";
 import {
   type Asked,
   type BodyOf,

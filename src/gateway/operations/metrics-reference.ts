@@ -1,10 +1,9 @@
 /** The page of the metrics, from the registries that gateway and hub fill. */
 import { Registry } from "prom-client";
 import type { Ledger } from "../ledger/ledger.ts";
+import { measureSpool, measureTriggers } from "./attention.ts";
 import { ConfigurationMetrics } from "./configuration-metrics.ts";
-import { measureTriggers } from "./listed-triggers.ts";
 import { GatewayMetrics } from "./metrics.ts";
-import { measureSpool } from "./spool-state.ts";
 import { measureWork, watchHeld } from "./work-metrics.ts";
 
 interface Described {

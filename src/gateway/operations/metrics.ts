@@ -4,7 +4,9 @@
  */
 import {
   Counter,
+  type CounterConfiguration,
   Gauge,
+  type GaugeConfiguration,
   Histogram,
   openMetricsContentType as OPEN_METRICS,
   type Registry,
@@ -13,7 +15,6 @@ import {
 import { type Clock, systemClock } from "#core/clock.ts";
 import type { IsoInstant, LedgerEvent, Pause, PushFacts, Run, RunState } from "../model.ts";
 import { RUN_STATES } from "../states.ts";
-import { type Cell, Readings, Tally } from "./tallies.ts";
 
 const RUN_LABELS = ["drop", "trigger", "mapper", "service"] as const;
 type RunLabel = (typeof RUN_LABELS)[number];
@@ -241,4 +242,66 @@ function exemplarOf(operationId: string, traceId: string): Record<string, string
   return names + operationId.length + traceId.length <= EXEMPLAR_CHARACTERS_MAX
     ? { operation_id: operationId, trace_id: traceId }
     : { trace_id: traceId };
+}
+
+// Counters and gauges that change many times a second. Changes are added up here and passed to prom-client when the
+// metrics are scraped: there each change costs the hashing and checking of all its labels.
+
+type Facts = "name" | "help" | "registers";
+
+/** The sum since the last scrape. */
+interface Cell {
+  value: number;
+}
+
+/** Cells of a counter, one for each set of labels. */
+export class Tally<Label extends string> {
+  readonly #cells: (Cell & { readonly labels: Readonly<Record<Label, string>> })[] = [];
+
+  constructor(facts: Pick<CounterConfiguration<Label>, Facts>, labelNames: readonly Label[]) {
+    const cells = this.#cells;
+    new Counter({
+      ...facts,
+      labelNames: [...labelNames],
+      collect() {
+        for (const cell of cells) {
+          this.inc(cell.labels, cell.value);
+          cell.value = 0;
+        }
+      },
+    });
+  }
+
+  /**
+   * Creates the series. Keep the cell: a second call with the same labels returns another cell, which counts with it.
+   */
+  cell(labels: Readonly<Record<Label, string>>): Cell {
+    const cell = { labels, value: 0 };
+    this.#cells.push(cell);
+    return cell;
+  }
+}
+
+/** The last value of each name. */
+export class Readings<Label extends string> {
+  readonly #values = new Map<string, number>();
+
+  constructor(facts: Pick<GaugeConfiguration<Label>, Facts>, label: Label) {
+    const values = this.#values;
+    new Gauge<string>({
+      ...facts,
+      labelNames: [label],
+      collect() {
+        for (const [name, value] of values) this.set({ [label]: name }, value);
+      },
+    });
+  }
+
+  set(name: string, value: number): void {
+    this.#values.set(name, value);
+  }
+
+  add(name: string, by: number): void {
+    this.#values.set(name, (this.#values.get(name) ?? 0) + by);
+  }
 }

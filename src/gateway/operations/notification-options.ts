@@ -1,3 +1,4 @@
+/** Settings of notifications, apart from the other operations since they are checked by a rule of their own. */
 import { z } from "zod";
 import { duration } from "#core/quantities.ts";
 import { hasWholeSignIn, smtpFields } from "#core/smtp/options.ts";

@@ -1,47 +1,7 @@
-/**
- * The operations API: health, metrics, runs, and the receiver of outcome webhooks. Loopback unless configured
- * otherwise. It listens at once; the first request loads what answers (`application.ts`).
- */
-import type { Registry } from "prom-client";
-import type { Clock } from "#core/clock.ts";
 import { type Listener, openListener } from "#core/http/listener.ts";
 import { httpOptions } from "#core/http-options.ts";
-import type { Logger } from "#core/log.ts";
-import type { Ledger } from "../ledger/ledger.ts";
-import type { Served } from "./application.ts";
+import type { OperationsParts, Served, ServerOptions } from "./application.ts";
 import { type Console, consoleUrl, createConsole, oneTimeLink } from "./console/console.ts";
-import type { ServedEndpoint } from "./endpoint-routes.ts";
-import type { LiveUpdates } from "./live.ts";
-import type { OperationsOptions } from "./options.ts";
-import type { HealthPart, WaitingPart, WaitingQuery } from "./state-of-work.ts";
-
-export type WebhookAnswer =
-  | { readonly status: "recorded" | "unknown" }
-  | { readonly status: "refused"; readonly reason: string };
-
-export interface OperationsParts {
-  readonly ledger: Ledger;
-  readonly log: Logger;
-  readonly metrics: Registry;
-  health(): Promise<readonly HealthPart[]>;
-  waiting(query?: WaitingQuery): Promise<WaitingPart>;
-  receiveOutcome(body: string, signature: string | undefined): Promise<WebhookAnswer>;
-  /** Commands of persons, authorized only by the secret (`endpoint-file.ts`); refused when absent. */
-  readonly commands?: {
-    readonly secret: string;
-    execute(body: unknown): Promise<unknown>;
-    /** The data of the configuration's file as it is in force. */
-    configuration?(): object;
-  };
-  /** Sessions of people in browsers; none when absent. */
-  readonly people?: { readonly clock: Clock; readonly node: string | null; readonly linksFile: string };
-  readonly live?: LiveUpdates;
-  /**
-   * Loads the endpoints beside those of `application.ts`, or in place of one with the same method and path. Called with
-   * the first request.
-   */
-  readonly endpoints?: () => Promise<readonly ServedEndpoint[]>;
-}
 
 export interface OperationsServer {
   /** Such as `http://127.0.0.1:9464`. */
@@ -54,9 +14,6 @@ export interface OperationsServer {
   consoleLink(name: string): string | null;
   close(): Promise<void>;
 }
-
-export type ServerOptions = Pick<OperationsOptions, "listen" | "webhook"> &
-  Partial<Pick<OperationsOptions, "access" | "http" | "console">>;
 
 export async function startOperations(options: ServerOptions, parts: OperationsParts): Promise<OperationsServer> {
   const { http = httpOptions.parse({}), listen, webhook } = options;

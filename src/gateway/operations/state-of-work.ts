@@ -2,15 +2,24 @@
  * The state of the gateway as a whole: whether it is ready, whether it is idle, files that need attention, and the
  * summary at the end.
  */
+
+import { Gauge, type Registry } from "prom-client";
+import { REGISTER } from "#core/register.ts";
 import type { Ledger, RestingRun, RunFilter } from "../ledger/ledger.ts";
-import type { Arrival, DropKind, DropState, IsoInstant, Run, RunState, Summary } from "../model.ts";
-import { READINGS_LOST } from "../model.ts";
+import {
+  type Arrival,
+  type DropKind,
+  type DropState,
+  type IsoInstant,
+  READINGS_LOST,
+  type Run,
+  type RunState,
+  type Summary,
+} from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES, runStatesThat, UNCLAIMED_STATES } from "../states.ts";
+import { type Attention, type Concern, occupiedHealth, occupiedWords, waitingAsOccupied } from "./attention.ts";
 import { runWords } from "./attention-log.ts";
-import { heldHealth } from "./held-runs.ts";
 import { type MissingFile, missingWords } from "./late-files.ts";
-import { occupiedHealth, occupiedWords, waitingAsOccupied } from "./occupied-files.ts";
-import { unmatchedHealth } from "./unmatched-files.ts";
 import { type LaneWait, laneHealth } from "./waiting-lanes.ts";
 
 /** A drop whose files wait, as reported by the daemon or, without it, by the configuration. */
@@ -49,6 +58,18 @@ export interface ClockFault {
   readonly words: string;
   readonly hint: string;
 }
+
+export const UNMATCHED_CODE = "HG-TRIG-001";
+export const UNMATCHED_HINT = REGISTER[UNMATCHED_CODE].hint;
+
+/** Further files of a drop are not counted. */
+const COUNTED_MAX = 100_000;
+/** Files of a drop that are a concern each; the others are one. */
+const CONCERNS_MAX = 1_000;
+const NAMED_MAX = 3;
+
+/** Above this number, the bytes of held runs are reported as at least so many. */
+const IDS_MAX = 20_000;
 
 export function clockHealth(faults: readonly ClockFault[]): readonly HealthPart[] {
   return faults.map(({ service, words, hint }) => ({
@@ -306,4 +327,174 @@ export async function summarise(
     points: tally.points,
     drops: Object.fromEntries(drops.map(({ name, kind }) => [name, { kind, files: tally.drops.get(name) ?? 0 }])),
   };
+}
+
+// Runs that the guard holds before their first push: in health, with the reason.
+
+type HeldLedger = Pick<Ledger, "restingIn">;
+
+/** None when no run is held. A held run resumes without the gateway's help, so the gateway is ready all the same. */
+async function heldHealth(ledger: HeldLedger): Promise<readonly HealthPart[]> {
+  const held = await ledger.restingIn(["held"], RUNS_MAX);
+  const last = held[0]?.run;
+  if (last === undefined) return [];
+  const count = held.length === RUNS_MAX ? `${RUNS_MAX} or more` : held.length;
+  const reason = `${count} held; the last: ${last.path} at ${last.drop}: ${last.reason?.message ?? ""}`;
+  return [{ part: "held runs", ready: true, reason }];
+}
+
+/** Ids of all held runs: their share of the spool is looked up by them. */
+export async function heldRuns(ledger: Pick<Ledger, "runsIn">): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for (let after = "", more = true; more && ids.size < IDS_MAX; ) {
+    const some = await ledger.runsIn(["held"], { after, limit: RUNS_MAX });
+    for (const { id } of some) ids.add(id);
+    after = some.at(-1)?.id ?? after;
+    more = some.length === RUNS_MAX;
+  }
+  return ids;
+}
+
+// Source files that could not be archived or deleted, one matter for each drop: health, notifications, metrics and the
+// console describe them in these words.
+
+/** The part of `FinishFaults` that is shown. */
+export interface UnfinishedFiles {
+  list(): readonly {
+    readonly drop: string;
+    readonly path: string;
+    readonly runId: string | null;
+    readonly since: string;
+    readonly code: string | null;
+    readonly reason: string;
+  }[];
+  note(file: { readonly drop: string; readonly path: string; readonly runId: string | null }, thrown: null): void;
+  readonly isKnown: boolean;
+}
+
+/** By drop, the oldest first. A run that a person cancelled or forgot meanwhile is no longer one of them. */
+async function byDrop(files: UnfinishedFiles, ledger: Pick<Ledger, "run">) {
+  const first = new Map<string, { count: number; one: ReturnType<UnfinishedFiles["list"]>[number] }>();
+  for (const one of files.list()) {
+    const known = first.get(one.drop);
+    if (known !== undefined) known.count += 1;
+    else if (one.runId === null || (await ledger.run(one.runId)) !== null) first.set(one.drop, { count: 1, one });
+    else files.note(one, null);
+  }
+  return [...first.values()];
+}
+
+export async function unfinishedConcerns(files: UnfinishedFiles, ledger: Pick<Ledger, "run">) {
+  return (await byDrop(files, ledger)).map(({ count, one }): Concern => {
+    const { drop, path, since, code, reason } = one;
+    const others = count === 1 ? "" : `, as ${count - 1} more at ${drop}`;
+    const text = `${path} at ${drop} cannot be archived or deleted and stays where it is${others}: ${reason}`;
+    const facts = { drop, file: path, run: one.runId, code, since, count };
+    return { key: `finish ${drop}`, kind: "finish", text, facts };
+  });
+}
+
+/** The gateway is ready all the same: readings are delivered. */
+export async function unfinishedHealth(
+  files: UnfinishedFiles,
+  ledger: Pick<Ledger, "run">,
+): Promise<readonly HealthPart[]> {
+  const concerns = await unfinishedConcerns(files, ledger);
+  return concerns.map(({ text, facts }) => ({ part: `finish at ${facts["drop"]}`, ready: true, reason: text }));
+}
+
+export function measureUnfinished(
+  registry: Registry,
+  sources: { unfinished(): ReturnType<UnfinishedFiles["list"]>; drops(): readonly { readonly drop: string }[] },
+): void {
+  new Gauge({
+    name: "headgate_files_unfinished",
+    help: "Source files that could not be archived or deleted at the last attempt",
+    labelNames: ["drop"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { drop } of sources.drops()) this.set({ drop }, 0);
+      for (const { drop } of sources.unfinished()) this.inc({ drop });
+    },
+  });
+}
+
+// Files that no trigger claims, at drops that do not expect them (`expectUnmatched`): each needs a trigger, or to be
+// taken away. Health, notifications, metrics and `headgate quarantine` describe them in these words.
+
+type Files = Pick<Ledger, "files">;
+
+function unmatchedWords({ path, drop }: Pick<Arrival, "path" | "drop">): string {
+  return `no trigger claims ${path} at ${drop}`;
+}
+
+async function countsOf({ files }: Files, drops: readonly string[]) {
+  const counted = drops.map(async (drop) => ({ drop, count: (await files.unmatchedCount(drop, COUNTED_MAX)).count }));
+  return (await Promise.all(counted)).filter(({ count }) => count > 0);
+}
+
+/** How many there are in all drops. */
+export async function countUnmatched(ledger: Files, drops: readonly string[]): Promise<number> {
+  return (await countsOf(ledger, drops)).reduce((sum, { count }) => sum + count, 0);
+}
+
+/** The gateway is ready all the same: other files are processed. */
+async function unmatchedHealth(ledger: Files, drops: readonly string[]): Promise<readonly HealthPart[]> {
+  const found = await countsOf(ledger, drops);
+  return await Promise.all(
+    found.map(async ({ drop, count }) => {
+      const names = (await ledger.files.unmatched(drop, NAMED_MAX)).map(({ path }) => path).join(", ");
+      const more = count > NAMED_MAX ? `, and ${count - NAMED_MAX} more` : "";
+      const what = count === 1 ? "1 file" : `${count} files`;
+      const reason = `no trigger claims ${what}: ${names}${more}; \`headgate quarantine\` says why`;
+      return { part: `unmatched files at ${drop}`, ready: true, reason };
+    }),
+  );
+}
+
+/** A file that settles again keeps its former state: it may be one that is written to now and then. */
+export async function unmatchedConcerns(
+  { files, settlingAges }: Files & Pick<Ledger, "settlingAges">,
+  drops: readonly string[],
+): Promise<Attention> {
+  const concerns: Concern[] = [];
+  const unknown = new Set<string>();
+  for (const drop of drops) {
+    for (const { id } of await settlingAges(drop, CONCERNS_MAX, 0)) unknown.add(keyOf(id));
+    const listed = await files.unmatched(drop, CONCERNS_MAX);
+    for (const arrival of listed) {
+      const { id, path, changedAt, reason } = arrival;
+      const facts = { drop, file: path, code: UNMATCHED_CODE, changedAt, reason };
+      concerns.push({ key: keyOf(id), kind: "unmatched", text: unmatchedWords(arrival), facts });
+    }
+    if (listed.length < CONCERNS_MAX) continue;
+    const more = (await files.unmatchedCount(drop, COUNTED_MAX)).count - CONCERNS_MAX;
+    const facts = { drop, code: UNMATCHED_CODE, count: more };
+    const text = `no trigger claims ${more} more files at ${drop}`;
+    if (more > 0) concerns.push({ key: `unmatched at ${drop}`, kind: "unmatched", text, facts });
+  }
+  return { concerns, unknown };
+}
+
+function keyOf(arrivalId: number): string {
+  return `unmatched ${arrivalId}`;
+}
+
+export function measureUnmatched(
+  registry: Registry,
+  { ledger, drops }: { readonly ledger: Files; drops(): readonly { readonly drop: string }[] },
+): void {
+  new Gauge({
+    name: "headgate_files_unmatched",
+    help: "Files at the drop that no trigger claims, without those that the drop expects (`expectUnmatched`)",
+    labelNames: ["drop"],
+    registers: [registry],
+    async collect() {
+      const names = drops().map(({ drop }) => drop);
+      const found = await countsOf(ledger, names);
+      this.reset();
+      for (const drop of names) this.set({ drop }, found.find((one) => one.drop === drop)?.count ?? 0);
+    },
+  });
 }

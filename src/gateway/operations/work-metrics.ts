@@ -4,9 +4,13 @@ import { shareQuery } from "#core/shared-query.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { DropState, Run } from "../model.ts";
 import { ATTENTION_STATES, RUN_STATES } from "../states.ts";
-import { type HealthPart, isUnattended } from "./state-of-work.ts";
-import { measureUnfinished, type UnfinishedFiles } from "./unfinished-files.ts";
-import { measureUnmatched } from "./unmatched-files.ts";
+import {
+  type HealthPart,
+  isUnattended,
+  measureUnfinished,
+  measureUnmatched,
+  type UnfinishedFiles,
+} from "./state-of-work.ts";
 import type { LaneWait } from "./waiting-lanes.ts";
 
 export interface WorkSources {

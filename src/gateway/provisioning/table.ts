@@ -4,7 +4,6 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError } from "#core/errors.ts";
-import { text } from "#mapping/readers/master-data/cells.ts";
 import {
   bodyOf,
   COLUMNS,
@@ -12,11 +11,12 @@ import {
   customKey,
   type Fields,
   findColumn,
+  text,
 } from "#mapping/readers/master-data/columns.ts";
 import { columnOf, type StatedRow, type TableRules } from "#mapping/readers/master-data/rows.ts";
 import type { PushTarget } from "#wire/push.ts";
+import { targetWords } from "#wire/push.ts";
 import type { VariableBody } from "#wire/structure.ts";
-import { targetWords } from "#wire/target.ts";
 import { namesUnit } from "#wire/units.ts";
 import { GENERIC_TYPE } from "./options.ts";
 import { impossible } from "./template.ts";

@@ -1,7 +1,7 @@
 /** Resolves creations that were begun and have no id: the process ended in between, or the response was lost. */
 import { faultPoint } from "#core/faults.ts";
 import { eachItem, type ServiceClient } from "#wire/client/index.ts";
-import type { Begun, CreationJournal } from "./journal.ts";
+import type { Begun, CreationJournal } from "./wanted.ts";
 
 /**
  * Fields that identify a thing; a field that the service has not set is null there, and absent in the body that was

@@ -3,7 +3,8 @@
 import { ConfigError } from "#core/errors.ts";
 import type { Provenance } from "../drops/drop.ts";
 import type { Binding, BoundLookup, MapperIdentity, Reason } from "../model.ts";
-import type { ClaimingTrigger, ClaimParts } from "./claim-parts.ts";
+import type { ClaimParts } from "./claim-parts.ts";
+import type { ClaimingTrigger } from "./replay-mapper.ts";
 import { reasonOf } from "./steps/steps.ts";
 
 /** The trigger name of runs of `POST /api/data`. */

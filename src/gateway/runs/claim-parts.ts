@@ -6,29 +6,12 @@ import type { Turns } from "#core/turns.ts";
 import type { MapperVersions } from "#mapping/contract.ts";
 import type { Provenance } from "../drops/drop.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Arrival, BatchLimits, Binding, UnpackLimits } from "../model.ts";
+import type { Arrival, BatchLimits, UnpackLimits } from "../model.ts";
 import type { FinishFaults } from "./finish-faults.ts";
 import type { LookupStore } from "./lookups.ts";
+import type { ClaimingTrigger } from "./replay-mapper.ts";
 import type { SourceZones } from "./source-zones.ts";
 import type { DropEntry, RunSteps } from "./steps/steps.ts";
-
-/** The settings of a trigger that a claim needs; the configuration's triggers have this shape. */
-export interface ClaimingTrigger {
-  readonly name: string;
-  readonly mapper: string;
-  readonly service?: string | undefined;
-  readonly rows: Binding["rows"];
-  readonly rejectShare?: number | undefined;
-  readonly empty?: Binding["empty"];
-  readonly lane?: string | undefined;
-  readonly version?: Binding["version"];
-  readonly operationPrefix?: string | undefined;
-  readonly metadata: Readonly<Record<string, unknown>>;
-  /** Present for a trigger that comes from a service: `unbound` is the reason in case there is no such mapper. */
-  readonly origin?: { readonly unbound: string } | undefined;
-  /** Its files are master data, which a gateway inside a hub applies. */
-  readonly structure?: true | undefined;
-}
 
 /** How a drop unpacks containers. */
 export interface Unpacking extends UnpackLimits {

@@ -2,11 +2,43 @@
 import { z } from "zod";
 import { RejectedError } from "#core/errors.ts";
 import { cancel } from "./commands/cancel.ts";
-import type { CommandParts } from "./commands/command.ts";
-import { forget } from "./commands/forget.ts";
-import { pause, resume } from "./commands/pause.ts";
+import { type CommandParts, command } from "./commands/command.ts";
 import { recheck, release } from "./commands/release.ts";
 import { replay } from "./commands/replay.ts";
+
+/** Has the ledger forget a file. */
+const forget = command(
+  { drop: z.string(), path: z.string() },
+  async ({ drop, path, by, why }, { ledger, log, live }) => {
+    const forgotten = await ledger.forget(drop, path, { by, why });
+    if (forgotten.arrivals === 0)
+      throw new RejectedError("HG-CLI-002", {
+        operation: "forget",
+        subject: path,
+        message: `the ledger knows no file ${path} at the drop ${drop}`,
+      });
+    log.warn({ drop, path, by, why, ...forgotten }, "the ledger forgot a file");
+    live?.dropChanged(drop);
+    return { drop, path, ...forgotten };
+  },
+);
+
+// Pauses a drop or a trigger, and resumes it.
+
+const fields = { kind: z.enum(["drop", "trigger"]), name: z.string() };
+
+const pause = command(fields, async ({ kind, name, by, why }, { pauses, live }) => {
+  const set = await pauses.set({ kind, name, by, why });
+  if (kind === "drop") live?.dropChanged(name);
+  return set;
+});
+
+const resume = command(fields, async ({ kind, name }, { pauses, live }) => {
+  const wasPaused = await pauses.end(kind, name);
+  if (kind === "drop") live?.dropChanged(name);
+  else live?.triggersChanged();
+  return { wasPaused };
+});
 
 const COMMANDS = { cancel, pause, resume, replay, release, recheck, forget };
 

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { HeadgateError, systemCode, wordsOf } from "#core/errors.ts";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import { bodiesOf } from "#mapping/segment/payloads.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { FileEntry, Run } from "../model.ts";

@@ -3,7 +3,7 @@
  * again.
  */
 
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Spool } from "../spool/spool.ts";
 import { OPEN_STATES, RUN_STATES, STARTED_STATES } from "../states.ts";

@@ -5,7 +5,6 @@
 
 import { RejectedError } from "#core/errors.ts";
 import type { BatchLimits, Binding, Run } from "../model.ts";
-import type { ClaimingTrigger } from "./claim-parts.ts";
 import type { LookupStore } from "./lookups.ts";
 
 /** Settings of the replay command that replace those of the trigger. */
@@ -99,4 +98,22 @@ export async function replayBinding(
     },
     lane: trigger === undefined ? run.lane : parts.laneOf(trigger, run.drop, service),
   };
+}
+
+/** The settings of a trigger that a claim needs; the configuration's triggers have this shape. */
+export interface ClaimingTrigger {
+  readonly name: string;
+  readonly mapper: string;
+  readonly service?: string | undefined;
+  readonly rows: Binding["rows"];
+  readonly rejectShare?: number | undefined;
+  readonly empty?: Binding["empty"];
+  readonly lane?: string | undefined;
+  readonly version?: Binding["version"];
+  readonly operationPrefix?: string | undefined;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** Present for a trigger that comes from a service: `unbound` is the reason in case there is no such mapper. */
+  readonly origin?: { readonly unbound: string } | undefined;
+  /** Its files are master data, which a gateway inside a hub applies. */
+  readonly structure?: true | undefined;
 }

@@ -7,19 +7,38 @@
  * its runs wait. Drops and lanes take turns, so that runs that wait at one of them never hide those that are
  * ready at another.
  */
-
+import { setImmediate } from "node:timers/promises";
+import type { Clock } from "#core/clock.ts";
 import { wordsOf } from "#core/errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import type { Run } from "../model.ts";
-import { NEEDS_SERVICE_STATES } from "../states.ts";
+import { AT_REST_STATES, CLOSING_STATES, NEEDS_SERVICE_STATES, OPEN_STATES, RUN_STATES } from "../states.ts";
 import { ActiveRuns } from "./active-runs.ts";
 import { GROUP_WAIT_MS, Groups } from "./groups.ts";
-import { pendingRuns } from "./pending-runs.ts";
-import { isUnblocked, READ_AHEAD, readyQueues, takeTurns } from "./ready-runs.ts";
-import { beginToFill, openStages, readAgain, type SchedulerOptions, type Stage } from "./stages.ts";
+import { beginToFill, freeSlots, openStages, readAgain, type SchedulerOptions, type Stage } from "./stages.ts";
 import { type ListedResult, StepRunner } from "./step-runner.ts";
 import type { RunSteps, StepResult } from "./steps/steps.ts";
 import { FAULT_WAIT_MS, Waits } from "./waits.ts";
-import { CROWD, WakeTimer } from "./wake-timer.ts";
+
+/**
+ * Runs of a drop or a lane that are considered beyond the running ones, so that waiting runs hide no ready
+ * ones.
+ */
+const READ_AHEAD = 200;
+/** Waiting runs that are left out of a read; more cost as much as they save. */
+const WAITING_MAX = 500;
+/** Runs that are read at a time. */
+const PAGE = { least: 8, most: 64 };
+
+/** A drop that failed this often in a row is not waited for. */
+const FAILURES_GIVEN_UP = 3;
+
+/**
+ * From so many running steps on, scans start at least `CROWD_SCAN_MS` milliseconds apart: a scan reads much
+ * for the few free slots. With fewer, a scan starts at once.
+ */
+export const CROWD = 12;
+const CROWD_SCAN_MS = 80;
 
 export class Scheduler {
   readonly #steps: RunSteps;
@@ -302,4 +321,203 @@ export class Scheduler {
   readonly #wakeIn = (ms: number): void => {
     if (!this.#abort.signal.aborted) this.#wakeTimer.within(ms);
   };
+}
+
+// Reads from the ledger the runs that are not at rest, or have something left to do.
+
+/**
+ * Returns the runs of all nodes, without unconfirmed runs of other nodes, which ask about them themselves.
+ *
+ * @param limit At most so many runs of each kind.
+ * @param isAsked Whether the service was asked about an unconfirmed run since this start, or cannot be asked.
+ */
+export async function pendingRuns(
+  ledger: Pick<Ledger, "runsIn">,
+  limit: number,
+  isAsked: (run: Run) => boolean,
+): Promise<readonly Run[]> {
+  // Also those of other nodes: a command that waits until nothing is left must not end before them.
+  const some = { limit };
+  const open = await ledger.runsIn(OPEN_STATES, some);
+  const accepted = await ledger.runsIn(CLOSING_STATES, { ...some, unsettled: true });
+  const unconfirmed = await ledger.runsIn(["unconfirmed"], { ...some, ours: true, unsettled: true });
+  const unfinished = await ledger.runsIn(AT_REST_STATES, { ...some, unfinished: true });
+  return [...open, ...accepted, ...unconfirmed.filter((run) => !isAsked(run)), ...unfinished];
+}
+
+// Decides when the scheduler scans for work: not too soon after the last scan, and at the latest at the
+// earliest time it was asked for.
+
+export class WakeTimer {
+  readonly #clock: Clock;
+  readonly #scan: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  /** Ends the pause before a scan. */
+  #endPause: () => void = () => undefined;
+  #dueMs = 0;
+  #scannedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock, scan: () => void) {
+    this.#clock = clock;
+    this.#scan = scan;
+  }
+
+  /**
+   * Resolves when the next scan may start. Steps that wait for the same commit end together, and one scan
+   * serves them all.
+   */
+  async turn(running: number): Promise<void> {
+    const pauseMs = this.#scannedMs + CROWD_SCAN_MS - performance.now();
+    if (running >= CROWD && pauseMs > 0) await this.#pause(pauseMs);
+    else await setImmediate();
+    this.#scannedMs = performance.now();
+  }
+
+  /** Called when a step has ended: once few are running, the next scan waits for no others. */
+  stepEnded(running: number): void {
+    if (running < CROWD) this.#endPause();
+  }
+
+  within(ms: number): void {
+    const due = this.#clock.monotonicMs() + ms;
+    if (this.#timer !== undefined && this.#dueMs <= due) return;
+    clearTimeout(this.#timer);
+    this.#dueMs = due;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#scan();
+    }, ms);
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#endPause();
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    this.#endPause = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    return promise;
+  }
+}
+
+// Decides whether there is nothing left to do, for `--until-idle`.
+
+/** The part of a drop's watcher that is used here. */
+interface IdleWatcher {
+  status(): {
+    readonly paused: string | null;
+    readonly completePolls: number;
+    readonly consecutiveFailures: number;
+    readonly settlingCount: number;
+    readonly leftCount: number;
+    readonly missingCount: number;
+  };
+  pollNow(): Promise<unknown>;
+}
+
+/**
+ * True when no file settles, every run is at rest (or stuck, with `withoutStuck`), and every drop was polled
+ * after that.
+ */
+export async function isIdle(
+  watchers: readonly IdleWatcher[],
+  scheduler: Pick<Scheduler, "pending" | "isBusy" | "isStuck">,
+  withoutStuck = false,
+): Promise<boolean> {
+  const dropsAtRest = () =>
+    watchers.every((watcher) => {
+      const { paused, completePolls, consecutiveFailures, settlingCount, leftCount } = watcher.status();
+      if (paused !== null) return true;
+      if (consecutiveFailures > 0) return consecutiveFailures >= FAILURES_GIVEN_UP;
+      return completePolls > 0 && settlingCount === 0 && leftCount === 0;
+    });
+  const runsAtRest = async () => {
+    if (scheduler.isBusy) return false;
+    const runs = await scheduler.pending();
+    return runs.every(({ id }) => withoutStuck && scheduler.isStuck(id));
+  };
+  if (!dropsAtRest() || !(await runsAtRest())) return false;
+  // Files may have come while the last ones were worked on.
+  await Promise.allSettled(
+    watchers.filter((watcher) => watcher.status().consecutiveFailures === 0).map((watcher) => watcher.pollNow()),
+  );
+  // A file that is missing for the first time is decided by one more poll.
+  const decided = watchers.every((watcher) => watcher.status().missingCount === 0);
+  return decided && dropsAtRest() && (await runsAtRest());
+}
+
+// The runs that a stage may take next, by drops or lanes.
+
+/** The first ready runs of each drop or lane. These take turns: each call begins with the next one. */
+async function readyQueues(
+  ledger: Pick<Ledger, "groupsOf" | "runsIn">,
+  stage: Stage,
+  isReady: (run: Run) => boolean,
+): Promise<readonly (readonly Run[])[]> {
+  const groups = await ledger.groupsOf(stage.states, stage.by, { ...stage.only, ours: true });
+  stage.turn = groups.length === 0 ? 0 : (stage.turn + 1) % groups.length;
+  const queues: (readonly Run[])[] = [];
+  for (const group of [...groups.slice(stage.turn), ...groups.slice(0, stage.turn)]) {
+    const { runs, isCut } = await readyRuns(ledger, stage, group, isReady);
+    if (isCut) stage.emptyUntilMs = 0;
+    queues.push(runs);
+  }
+  return queues;
+}
+
+/** Returns the first ready runs, and whether others may be ready behind them. */
+async function readyRuns(
+  ledger: Pick<Ledger, "runsIn">,
+  stage: Stage,
+  group: string,
+  isReady: (run: Run) => boolean,
+): Promise<{ readonly runs: Run[]; readonly isCut: boolean }> {
+  const ready: Run[] = [];
+  const waiting = stage.waiting.values().take(WAITING_MAX);
+  const filter = { ...stage.only, ours: true, [stage.by]: group, except: [...stage.running.keys(), ...waiting] };
+  const free = Math.max(PAGE.least, stage.slots + stage.smallFileSlots - stage.running.size);
+  let limit = Math.min(PAGE.most, free);
+  let after: string | undefined;
+  for (let seen = 0; seen < READ_AHEAD && ready.length < free; limit = Math.min(PAGE.most, 2 * limit)) {
+    const page = after === undefined ? { ...filter, limit } : { ...filter, limit, after };
+    const some = await ledger.runsIn(stage.states, page);
+    ready.push(...some.filter(isReady));
+    if (some.length < limit) return { runs: ready, isCut: false };
+    after = some.at(-1)?.id;
+    seen += some.length;
+  }
+  return { runs: ready.slice(0, free), isCut: true };
+}
+
+/** Takes runs of the queues in turns into the stage, as far as it has slots. */
+function takeTurns(queues: readonly (readonly Run[])[], stage: Stage, isReady: (run: Run) => boolean): readonly Run[] {
+  const mayTake = freeSlots(stage);
+  const taken: Run[] = [];
+  for (let rank = 0; rank < stage.slots + stage.smallFileSlots; rank += 1) {
+    for (const queue of queues) {
+      const run = queue[rank];
+      if (run === undefined || !isReady(run)) continue;
+      if (!mayTake(run)) {
+        stage.emptyUntilMs = 0;
+        continue;
+      }
+      stage.running.set(run.id, run);
+      taken.push(run);
+    }
+  }
+  return taken;
+}
+
+/** Whether the other run blocks this one no longer: it may have moved while this one took its step. */
+async function isUnblocked(run: Run, blockedBy: string, ledger: Pick<Ledger, "run" | "blockedBy">): Promise<boolean> {
+  const other = await ledger.run(blockedBy);
+  // An opened container blocks other runs until its entries have runs, which block them then.
+  if (other?.state === "opened") return (await ledger.blockedBy(run))?.id !== blockedBy;
+  return other === null || !RUN_STATES[other.state].isOpen;
 }

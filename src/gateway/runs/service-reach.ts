@@ -1,7 +1,7 @@
 /**
  * Keeps when each service could be asked what it stored, as far as this process has seen. While a service is
  * away only one run at a time tries it, with growing pauses; the others use its result. The waiting time of a
- * run is counted by these times (`runs/steps/confirm-clock.ts`).
+ * run is counted by these times (`confirm-step.ts`).
  */
 import type { Clock } from "#core/clock.ts";
 import type { Logger } from "#core/log.ts";

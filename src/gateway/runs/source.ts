@@ -4,7 +4,7 @@ import { RejectedError, TransientError, wordsOf } from "#core/errors.ts";
 import { fetchFile } from "../drops/drop.ts";
 import { type FetchedFile, type FileEntry, finishedPlace, type Run } from "../model.ts";
 import { entryOf, type RunSteps, reasonOf, type StepResult, waitFor } from "./steps/steps.ts";
-import { changedContainer } from "./unpacking/refusals.ts";
+import { changedContainer } from "./unpacking/container.ts";
 
 const DROP_MISSING_WAIT_MS = 60_000;
 

@@ -1,7 +1,7 @@
 /** Reads row indexes: which row each reading of a segment came from. */
 import { createHash } from "node:crypto";
-import { parsedJson } from "#core/decoded-text.ts";
 import { systemCode } from "#core/errors.ts";
+import { parsedJson } from "#core/text.ts";
 import type { RowIndexLine } from "#mapping/segment/layout.ts";
 import { rowsFrom } from "#mapping/segment/row-list.ts";
 import { type FilePart, linesOf } from "./segment-files.ts";

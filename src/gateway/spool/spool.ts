@@ -1,29 +1,33 @@
 /** The gateway's own disk: fetched inputs, segments, and the files of runs at rest that are kept for replay. */
-
-import { unlinkSync, utimesSync } from "node:fs";
-import { mkdir, readdir, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { constants, createWriteStream, unlinkSync, utimesSync } from "node:fs";
+import { copyFile, mkdir, open, readdir, rm, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { systemClock } from "#core/clock.ts";
-import { publishDurably, syncDirectory, writeDurably } from "#core/durable.ts";
+import { Collector } from "#core/collector.ts";
+import { digestOfFile } from "#core/digest.ts";
+import { publishDurably, syncDirectory, syncFile, writeDurably } from "#core/durable.ts";
 import { systemCode, TransientError, wordsOf } from "#core/errors.ts";
 import { PRIVATE_FOLDER } from "#core/private-files.ts";
+import { resultOf, type Settled, settleEach } from "#core/promises.ts";
 import { randomHex } from "#core/random.ts";
-import { resultOf, type Settled, settleEach } from "#core/settled.ts";
 import { startFault } from "#core/start-fault.ts";
-import type { Span } from "#mapping/segment/layout.ts";
+import { besideModule } from "#core/threads/beside.ts";
+import { DiskThread } from "#core/threads/disk-thread.ts";
+import { FOOTER_MAX, type Span } from "#mapping/segment/layout.ts";
 import type { SegmentRead } from "#mapping/segment/payloads.ts";
 import { readSpan } from "#mapping/segment/trailer.ts";
 import type { TargetFacts } from "../model.ts";
-import { type InputSide, SpoolInputs } from "./inputs.ts";
 import { keepFile, keptPlace, openKept, sizeOf } from "./kept-files.ts";
-import { pruneKept } from "./kept-limits.ts";
-import { filesToKeep, moveToKept } from "./kept-segments.ts";
+import { isUnpacked, type PackAnswer, type PackOrder } from "./kept-packer.ts";
+import { filesToKeep, isLarge, moveToKept } from "./kept-segments.ts";
 import type { SpoolOptions } from "./options.ts";
-import { PART, type SpoolPlaces, spoolPlaces } from "./paths.ts";
-import { keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
-import { SpoolDisk } from "./spool-disk.ts";
+import { KEPT_ENDS, PART, type SpoolPlaces, spoolPlaces } from "./paths.ts";
+import { type FilePart, keptSegmentFiles, type SegmentFiles, segmentFiles } from "./segment-files.ts";
+import type { SpoolAnswer, SpoolOrder } from "./spool-disk-work.ts";
 import { readFacts } from "./target-index.ts";
+import { shareOf } from "./usage.ts";
 
 export interface Spool {
   readonly root: string;
@@ -85,6 +89,11 @@ export interface Spool {
   /** Ends the threads of the spool; later calls do their work without, and compress nothing. */
   close(): Promise<void>;
 }
+
+/** Runs of one list. */
+const LIST_MAX = 1_000;
+/** Milliseconds after which the thread that compresses ends: there is rarely another file soon. */
+const PACKING_IDLE_MS = 100;
 
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   const root = resolve(options.path);
@@ -224,4 +233,238 @@ function removeIfThere(path: string): void {
 
 function exists(path: string): boolean {
   return sizeOf(path) !== null;
+}
+
+// Removes kept files beyond their age or size.
+
+interface KeptRun {
+  readonly paths: string[];
+  /** Of files with one name. */
+  bytes: number;
+  /** Inodes of files that have more names. */
+  readonly shared: Set<number>;
+  modifiedMs: number;
+}
+
+/**
+ * The kept files of a run are removed at one time. A segment of several runs stays as long as one of its names, so that
+ * it counts with the newest of them, and not with the others. Adds the runs with files that were not compressed yet.
+ */
+async function pruneKept(
+  folder: string,
+  limits: SpoolOptions["keepInputs"],
+  nowMs: number,
+  unpacked: Set<string>,
+): Promise<number> {
+  const runs = new Map<string, KeptRun>();
+  /** Bytes of files with more names by their inodes, as far as these names are here. */
+  const shared = new Map<number, number>();
+  for (const name of await readdir(folder)) {
+    // It is being written, and is about to have another name.
+    if (name.endsWith(PART)) continue;
+    const path = join(folder, name);
+    const facts = await stat(path);
+    const runId = name.split(".")[0] ?? name;
+    if (isUnpacked(name, facts)) unpacked.add(runId);
+    const run = runs.get(runId) ?? { paths: [], bytes: 0, shared: new Set(), modifiedMs: 0 };
+    run.paths.push(path);
+    if (facts.nlink > 1) {
+      run.shared.add(facts.ino);
+      shared.set(facts.ino, (shared.get(facts.ino) ?? 0) + shareOf(facts));
+    } else run.bytes += facts.size;
+    run.modifiedMs = Math.max(run.modifiedMs, facts.mtimeMs);
+    runs.set(runId, run);
+  }
+  let total = 0;
+  let removed = 0;
+  for (const run of [...runs.values()].sort((a, b) => b.modifiedMs - a.modifiedMs)) {
+    total += run.bytes;
+    for (const inode of run.shared) {
+      total += shared.get(inode) ?? 0;
+      shared.delete(inode);
+    }
+    if (total <= limits.size && nowMs - run.modifiedMs <= limits.age) continue;
+    for (const path of run.paths) await rm(path, { force: true });
+    removed += 1;
+  }
+  return removed;
+}
+
+/**
+ * The threads of the spool. One does the usual runs of a list (`spool-disk-work.ts`), and the spool the others, one by
+ * one; another compresses what was kept as it is (`kept-packer.ts`).
+ */
+class SpoolDisk {
+  readonly #thread: DiskThread<SpoolOrder, SpoolAnswer>;
+  readonly #packer: DiskThread<PackOrder, PackAnswer>;
+  /** Runs with kept files that wait to be compressed. */
+  readonly unpacked = new Set<string>();
+  readonly #places: SpoolPlaces;
+  readonly #retired: Collector<string, void>;
+
+  /** `retireOne` does what the thread left. */
+  constructor(places: SpoolPlaces, retireOne: (runId: string) => Promise<void>) {
+    this.#places = places;
+    this.#thread = new DiskThread({
+      module: besideModule(import.meta.url, "spool-worker"),
+      data: { root: places.root },
+    });
+    const packer = besideModule(import.meta.url, "packer-worker");
+    this.#packer = new DiskThread({ module: packer, data: null, idleMs: PACKING_IDLE_MS });
+    this.#retired = new Collector((list) => this.#retire(list, retireOne), LIST_MAX);
+  }
+
+  /** See `Spool.retire`. Runs that are retired at one moment are one list. */
+  retire(runIds: readonly string[]): Promise<readonly Settled<void>[]> {
+    return settleEach(runIds, (runId) => this.#retired.add(runId));
+  }
+
+  /** See `Spool.pack`. */
+  async pack(signal: AbortSignal): Promise<void> {
+    for (const runId of this.unpacked) {
+      const answer = await this.#packer.ask({ kept: this.#places.keptOf(runId) }, signal);
+      if (answer === null) return;
+      if (answer.fault !== null) throw new Error(answer.fault);
+      this.unpacked.delete(runId);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#thread.close(), this.#packer.close()]);
+  }
+
+  async #retire(
+    runIds: readonly string[],
+    retireOne: (runId: string) => Promise<void>,
+  ): Promise<readonly Settled<void>[]> {
+    const nowS = systemClock.now().epochMilliseconds / 1000;
+    // A run alone is worth no message to the thread.
+    const isAlone = runIds.length < 2;
+    const answer = isAlone ? null : await this.#thread.ask({ runIds, nowS });
+    // Of a list that the thread did not end, files may be kept by now, and large.
+    const large = answer?.large ?? (isAlone ? runIds.filter((runId) => isLarge(runId, this.#places)) : runIds);
+    const settled: Settled<void>[] = [];
+    for (const [at, runId] of runIds.entries()) {
+      const [one] = await Promise.allSettled([answer?.done[at] === true ? undefined : retireOne(runId)]);
+      settled.push(one);
+    }
+    for (const runId of large) this.unpacked.add(runId);
+    return settled;
+  }
+}
+
+// Where the input of a run is: a file of its own, or its segment (`segment/layout.ts`), kept or not.
+
+/** Whether a run is in progress, or at rest. */
+type InputSide = "in progress" | "kept";
+
+class SpoolInputs {
+  readonly #places: SpoolPlaces;
+
+  constructor(places: SpoolPlaces) {
+    this.#places = places;
+  }
+
+  /** Returns null when the input is no longer available. */
+  find(runId: string, side?: InputSide): FilePart | null {
+    const current = side === "kept" ? null : this.#inProgress(runId);
+    return current ?? (side === "in progress" ? null : this.#kept(runId));
+  }
+
+  #inProgress(runId: string): FilePart | null {
+    const path = this.#places.input(runId);
+    return sizeOf(path) === null ? segmentFiles(this.#places.segment(runId)).input : { path };
+  }
+
+  #kept(runId: string): FilePart | null {
+    const kept = this.#places.keptOf(runId);
+    const path = keptPlace(kept, "input");
+    return path === null ? keptSegmentFiles(kept).input : { path };
+  }
+
+  /** See `Spool.hasWholeInput`. */
+  async isWhole(runId: string, sha256: string | null): Promise<boolean> {
+    const path = this.#places.input(runId);
+    if (sizeOf(path) === null) return false;
+    if (sha256 === null || (await digestOfFile(path)) === sha256) return true;
+    await rm(path, { force: true });
+    return false;
+  }
+
+  /** Copies the input to another file, synced. Returns false when the input is no longer available. */
+  async copy(runId: string, to: string): Promise<boolean> {
+    const from = this.find(runId);
+    if (from === null) return false;
+    if (from.path === this.#places.input(runId)) await copyFile(from.path, to);
+    else await pipeline(openKept(from.path, from.span), createWriteStream(to));
+    await syncFile(to);
+    return true;
+  }
+
+  /** See `Spool.restoreInput`. */
+  async restore(runId: string, from: string, sha256: string | null): Promise<boolean> {
+    const path = this.#places.input(runId);
+    const part = `${path}${PART}`;
+    if (!(await this.copy(from, part))) return false;
+    const isSame = sha256 === null || (await digestOfFile(part)) === sha256;
+    if (isSame) await publishDurably(part, path);
+    else await rm(part);
+    return isSame;
+  }
+
+  /** Ids of the runs whose inputs are kept. */
+  async kept(): Promise<readonly string[]> {
+    const names = await readdir(this.#places.kept);
+    const idsOf = (end: string) => names.flatMap((name) => (name.endsWith(end) ? [name.slice(0, -end.length)] : []));
+    const ids = new Set(Object.values(KEPT_ENDS.input).flatMap(idsOf));
+    for (const id of idsOf(KEPT_ENDS.segment.plain)) if (this.#kept(id) !== null) ids.add(id);
+    return [...ids];
+  }
+
+  /** Removes the input that is found, durably, and nothing else of its run. */
+  async remove(runId: string, side: InputSide): Promise<void> {
+    const found = this.find(runId, side);
+    if (found?.span === undefined) {
+      if (found === null) return;
+      await rm(found.path, { force: true });
+      await syncDirectory(dirname(found.path));
+      return;
+    }
+    const { segment, keptOf } = this.#places;
+    const files = side === "kept" ? keptSegmentFiles(keptOf(runId)) : segmentFiles(segment(runId));
+    await removeInput(files, found);
+  }
+}
+
+/**
+ * Gives a run whose segment has its input a file of its own, with the same offsets and a footer by which the
+ * input has no bytes. The batches stay: they may be all that is left of the file, and other runs have the
+ * rest of the segment. A crash leaves either.
+ */
+async function removeInput({ about }: SegmentFiles, { path, span }: FilePart): Promise<void> {
+  if (about?.span === undefined || span === undefined) return;
+  const footerAt = about.span.offset + about.span.length;
+  const [line = ""] = readSpan(path, { offset: footerAt, length: FOOTER_MAX }).toString("utf8").split("\n", 1);
+  const footer = { ...(JSON.parse(line) as object), input: [span.offset, 0] };
+  const part = `${path}${PART}`;
+  const { atime, mtime } = await stat(path);
+  try {
+    // The name may be a link that a crash left: the file behind it stays as it is.
+    await rm(part, { force: true });
+    await copyFile(path, part, constants.COPYFILE_EXCL);
+    const file = await open(part, "r+");
+    try {
+      // As many bytes as before, so that the bytes after it keep their offsets.
+      await file.write(JSON.stringify(footer).padEnd(line.length), footerAt);
+      // Retention counts from the time of the original.
+      await file.utimes(atime, mtime);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await publishDurably(part, path);
+  } catch (thrown) {
+    await rm(part, { force: true }); // A full disk must not be filled further.
+    throw thrown;
+  }
 }

@@ -3,8 +3,8 @@
  * reads the index before the first push, and a search for a reading opens by it the few segments that may hold it.
  */
 import { createHash } from "node:crypto";
-import { parsedJson } from "#core/decoded-text.ts";
 import { systemCode } from "#core/errors.ts";
+import { parsedJson } from "#core/text.ts";
 import { targetOf } from "#mapping/segment/payloads.ts";
 import type { TargetFacts } from "../model.ts";
 import { type FilePart, linesOf } from "./segment-files.ts";

@@ -3,9 +3,9 @@ import { type AlarmCondition, ianaZone } from "#wire/index.ts";
 import { readExpression } from "../calculated/engines/expressions/check.ts";
 import { Evaluation, FormulaFault } from "../calculated/engines/expressions/evaluation.ts";
 import type { Series } from "../calculated/engines/expressions/series.ts";
-import type { Term } from "../calculated/engines/expressions/terms.ts";
+import type { Term } from "../calculated/engines/expressions/syntax.ts";
 import { invalidField } from "../http/problems.ts";
-import type { VariableFacts } from "../store/store.ts";
+import type { VariableFacts } from "../store/records.ts";
 import type { AlarmPoint, Expression } from "./conditions.ts";
 
 /** For one variable: the expression over these points, in order of date. */

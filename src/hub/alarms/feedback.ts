@@ -7,7 +7,8 @@ import { invalidField } from "../http/problems.ts";
 import type { MappedVariable } from "../store/alarms/pauses.ts";
 import type { StoredTemplate } from "../store/alarms/records.ts";
 import type { CalculatedEdge } from "../store/calculated/calculated.ts";
-import type { HubStore, VariableFacts } from "../store/store.ts";
+import type { VariableFacts } from "../store/records.ts";
+import type { HubStore } from "../store/store.ts";
 
 /** The state of an alarm, from the variable that it watches to the one that it is pushed to. */
 export interface StateWrite {

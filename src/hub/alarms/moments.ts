@@ -7,9 +7,9 @@ import type { EndedCalculation } from "../store/alarms/evaluation.ts";
 import type { HubStore } from "../store/store.ts";
 import type { Memory } from "./conditions.ts";
 import type { Rule, StateChange } from "./progress.ts";
-import { GAP_SHOWN_MS, zoneOf } from "./rule.ts";
 import { lastTime, nextCounted, nextTime } from "./schedule.ts";
 import type { Watched } from "./watched.ts";
+import { GAP_SHOWN_MS, zoneOf } from "./watched.ts";
 
 const MINUTE_MS = 60_000;
 const NEVER = Number.NEGATIVE_INFINITY;

@@ -21,9 +21,8 @@ import { sendList } from "../structure/lists.ts";
 import { notFound, ONE, pathId, type WithId } from "../structure/pages.ts";
 import type { Principal } from "../token/guard.ts";
 import { noticesOf, notifiedOf } from "./notices.ts";
-import { ALARM_TAG } from "./tag.ts";
 import { alarmTemplateRoutes } from "./template-routes.ts";
-import { alarmViewRoutes, filtersOfView } from "./view-routes.ts";
+import { ALARM_TAG, alarmViewRoutes, filtersOfView } from "./view-routes.ts";
 
 /** Changes that an alarm is shown with. */
 const SHOWN_CHANGES = 100;

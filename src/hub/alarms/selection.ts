@@ -4,9 +4,10 @@ import { formsFor } from "../filter/forms.ts";
 import { parseFilter } from "../filter/parse.ts";
 import { invalidField } from "../http/problems.ts";
 import type { FilterNode } from "../store/filter.ts";
-import type { HubStore, VariableFacts } from "../store/store.ts";
+import type { VariableFacts } from "../store/records.ts";
+import type { HubStore } from "../store/store.ts";
 import { partsOf, type RowsOf } from "../structure/lists.ts";
-import { viewNodes } from "../structure/views.ts";
+import { viewNodes } from "../structure/view-filter.ts";
 
 const ALL = { offset: 0, limit: null };
 

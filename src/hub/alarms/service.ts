@@ -10,7 +10,7 @@ import type { TouchedPoints } from "../push/touched.ts";
 import type { HubStore } from "../store/store.ts";
 import { AlarmDispatch } from "./dispatch.ts";
 import { AlarmEvaluation } from "./evaluation.ts";
-import { ALARM_DIGEST } from "./message.ts";
+import { ALARM_DIGEST } from "./notices.ts";
 
 export interface Alarms {
   /** Templates have changed. Resolves when their alarms are there: points that are stored from then on count. */

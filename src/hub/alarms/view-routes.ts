@@ -17,7 +17,9 @@ import { described } from "../http/route.ts";
 import type { HubStore } from "../store/store.ts";
 import { sendList } from "../structure/lists.ts";
 import { notFound, ONE, pathId, type WithId } from "../structure/pages.ts";
-import { ALARM_TAG } from "./tag.ts";
+
+/** Heading of the documentation. */
+export const ALARM_TAG = "Alarms";
 
 const OPTIONS = {
   list: described({

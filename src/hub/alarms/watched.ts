@@ -1,14 +1,17 @@
 /** The alarms of all accounts in memory, and how they follow templates and structure. */
 import { wordsOf } from "#core/errors.ts";
+import { faultPoint } from "#core/faults.ts";
 import type { Logger } from "#core/log.ts";
 import { breath } from "#core/turns.ts";
-import { ianaZone } from "#wire/index.ts";
-import type { NewAlarm } from "../store/alarms/evaluation.ts";
+import { type AlarmCondition, type AlarmTemplateBody, ianaZone } from "#wire/index.ts";
+import type { AlarmStep, NewAlarm, NewChange } from "../store/alarms/evaluation.ts";
 import type { StoredAlarm, StoredTemplate } from "../store/alarms/records.ts";
-import type { HubStore, VariableFacts } from "../store/store.ts";
+import type { VariableFacts } from "../store/records.ts";
+import type { HubStore } from "../store/store.ts";
+import { isLevel, type Memory } from "./conditions.ts";
 import { type Compiled, expressionOf } from "./expression.ts";
-import { carried, type Rule } from "./progress.ts";
-import { ruleOf } from "./rule.ts";
+import { noticesOf, notifiedOf } from "./notices.ts";
+import { carried, type Rule, type StateChange } from "./progress.ts";
 import { selectedVariables } from "./selection.ts";
 
 export interface Watched {
@@ -27,6 +30,14 @@ export interface Watched {
   /** Date of the first known point after now. */
   futureMs: number | null;
 }
+
+const MINUTE_MS = 60_000;
+export const GAP_SHOWN_MS = 86_400_000;
+
+/** Of the changes of an alarm that are found at once, so many of the newest are sent; all are recorded. */
+const SENT = 20;
+/** Changes of one transaction: each costs the writer of points its wait, and a sync. */
+const CHANGES = 1_000;
 
 const ROWS = 1_000;
 /** Filters by form values and views may select others without a change of the structure. */
@@ -286,4 +297,161 @@ function current(row: StoredAlarm, known: Watched | undefined, { revision }: Sto
 
 function ofVariable(variableId: number, watermarkMs: number | null): NewAlarm {
   return { variableId, triggerId: null, watermarkMs };
+}
+
+// Writes what evaluation has found: in memory alone where the state stays, otherwise with all that follows from it.
+
+export interface Found {
+  readonly watched: Watched;
+  readonly memory: Memory;
+  /** Null: as it was. */
+  readonly watermarkMs: number | null;
+  /** In order. */
+  readonly changes: readonly StateChange[];
+}
+
+interface Recording {
+  readonly nowMs: number;
+  readonly mailsAnHour: number;
+  /** The address of the hub, where it is known. */
+  readonly publicUrl: string | undefined;
+}
+
+/**
+ * Each alarm occurs once. Returns those whose changes were not written: another hub, a person, or a change of the
+ * template, was first.
+ */
+export async function record(
+  store: HubStore,
+  found: readonly Found[],
+  { nowMs, mailsAnHour, publicUrl }: Recording,
+): Promise<readonly Watched[]> {
+  const changed = found.filter((one) => {
+    if (one.changes.length === 0) remember(one);
+    return one.changes.length > 0;
+  });
+  const refused: Watched[] = [];
+  for (const list of listsOf(changed)) {
+    const steps = await stepsOf(store, list, { nowMs, publicUrl });
+    faultPoint("hub.alarm.found");
+    const written = await store.alarms.evaluation.advance(steps, mailsAnHour);
+    const ids = new Set(steps.flatMap(({ alarm }, index) => (written[index] === true ? [alarm.id] : [])));
+    if (ids.size > 0) faultPoint("hub.alarm.changed");
+    for (const one of list)
+      if (ids.has(one.watched.stored.id)) keep(one);
+      else refused.push(one.watched);
+  }
+  return refused;
+}
+
+function* listsOf(found: readonly Found[]): Generator<readonly Found[]> {
+  let list: Found[] = [];
+  let changes = 0;
+  for (const one of found) {
+    list.push(one);
+    changes += one.changes.length;
+    if (changes < CHANGES) continue;
+    yield list;
+    list = [];
+    changes = 0;
+  }
+  if (list.length > 0) yield list;
+}
+
+/** Without those that are gone. */
+async function stepsOf(
+  store: HubStore,
+  list: readonly Found[],
+  { nowMs: recordedMs, publicUrl }: Omit<Recording, "mailsAnHour">,
+): Promise<readonly AlarmStep[]> {
+  const steps: AlarmStep[] = [];
+  for (const [accountId, own] of Map.groupBy(list, ({ watched }) => watched.stored.accountId)) {
+    const ids = own.map(({ watched }) => watched.stored.id);
+    const notified = await notifiedOf(store, accountId, ids, publicUrl);
+    for (const { watched, memory, watermarkMs, changes } of own) {
+      const { stored: alarm, template } = watched;
+      const facts = notified.get(alarm.id);
+      if (facts === undefined) continue;
+      steps.push({
+        ...{ alarm, templateRevision: template.revision, watermarkMs: watermarkMs ?? alarm.watermarkMs, memory },
+        ...{ changes: newChanges(watched, changes), recordedMs, noticesOf: noticesOf(facts, recordedMs) },
+      });
+    }
+  }
+  return steps;
+}
+
+function newChanges({ template }: Watched, changes: readonly StateChange[]): readonly NewChange[] {
+  const limit = limitWords(template.body.condition);
+  return changes.map((change, index) => ({
+    ...{ ...change, limit, user: null },
+    ...(index < changes.length - SENT ? { isQuiet: true } : {}),
+  }));
+}
+
+function remember({ watched, memory, ...found }: Found): void {
+  const { stored } = watched;
+  const watermarkMs = found.watermarkMs ?? stored.watermarkMs;
+  watched.isAhead ||= watermarkMs !== stored.watermarkMs || memory !== stored.memory;
+  watched.stored = { ...stored, memory, watermarkMs };
+}
+
+/** As the row is now. */
+function keep({ watched, memory, changes, ...found }: Found): void {
+  const { stored } = watched;
+  const { state = stored.state, atMs: sinceMs = stored.sinceMs } = changes.at(-1) ?? {};
+  const watermarkMs = found.watermarkMs ?? stored.watermarkMs;
+  watched.stored = { ...stored, state, sinceMs, memory, watermarkMs, revision: stored.revision + 1 };
+  watched.isAhead = false;
+}
+
+// The parts of a template that evaluation needs.
+
+export function ruleOf({ condition, holdMinutes = 0, schedule }: AlarmTemplateBody): Rule {
+  return { condition, holdMs: holdMinutes * MINUTE_MS, schedule, expression: null };
+}
+
+/** Whether points change the state; of the other kinds a moment does, or something else than points. */
+export function isOfPoints({ kind }: AlarmCondition): boolean {
+  return kind !== "NoData" && kind !== "LateFile" && kind !== "CalculationFailed";
+}
+
+/** Whether the bounds of some values show that they change nothing. */
+export function hasBounds({ condition, holdMs, schedule }: Rule): boolean {
+  return isLevel(condition) && holdMs === 0 && schedule === undefined;
+}
+
+/** A limit in words, as mails and histories show it. */
+function limitWords({ kind, ...limits }: AlarmCondition): string {
+  const { set = 0, reset = set, low, high, margin = 0, minutes = 0, per = "Hour", inverted, by, days, zone } = limits;
+  const levels = (sign: string, back: string) => `${sign} ${set}${reset === set ? "" : ` (until ${back} ${reset})`}`;
+  switch (kind) {
+    case "Above":
+      return levels("at or above", "at or below");
+    case "Below":
+      return levels("at or below", "at or above");
+    case "Outside":
+      return `outside ${low} to ${high}${margin === 0 ? "" : ` (until ${margin} inside)`}`;
+    case "Binary":
+      return inverted === true ? "is 0" : "is not 0";
+    case "ChangeRate":
+      return `changes by ${set} or more per ${per.toLowerCase()}`;
+    case "FlatLine":
+      return `unchanged for ${minutes} minutes`;
+    case "Expression":
+      return `${limits.expression}`;
+    case "NoData":
+      return `no data for ${minutes} minutes`;
+    case "Gap":
+      return `no points for ${minutes} minutes between two points`;
+    case "LateFile":
+      return `no file by ${by} (${zone ?? "UTC"})${days === undefined ? "" : `, days ${days.join(", ")}`}`;
+    case "CalculationFailed":
+      return "the calculation failed";
+  }
+}
+
+/** Of the condition LateFile. */
+export function zoneOf({ zone }: AlarmCondition): string {
+  return ianaZone(zone ?? "UTC") ?? "UTC";
 }

@@ -4,7 +4,7 @@
  */
 import { convertUnit, UNITS, type Unit } from "#wire/index.ts";
 import { invalidField } from "../http/problems.ts";
-import type { VariableFacts } from "../store/store.ts";
+import type { VariableFacts } from "../store/records.ts";
 
 /** Limit on the ids that a warning names; further ones are counted. */
 const NAMED_MAX = 20;

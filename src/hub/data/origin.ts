@@ -15,7 +15,7 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { originsOf } from "../push/origin.ts";
-import type { StoredSource, StoredVariable, VariableFacts } from "../store/store.ts";
+import type { StoredSource, StoredVariable, VariableFacts } from "../store/records.ts";
 import type { OriginRow as StoredRow } from "../store/stored/origins.ts";
 import { notFound, ONE } from "../structure/pages.ts";
 import { isoOfMs, isoOfUs, ZoneWriter } from "../time.ts";

@@ -1,6 +1,8 @@
 /** Points collected into the periods of a granularity, for /data and for the inputs of calculated variables. */
+
+import type { Piece } from "../store/blocks/pieces.ts";
+import type { SampleRange } from "../store/records.ts";
 import type { Rollup } from "../store/rollups/rollups.ts";
-import type { Piece, SampleRange } from "../store/store.ts";
 import { Accumulator, type Bucket, type Buckets, holds } from "./buckets.ts";
 import { stretchesOf } from "./rollups/stretches.ts";
 

@@ -10,7 +10,7 @@ import {
   type Unit,
 } from "#wire/index.ts";
 import { invalidField, parsed } from "../http/problems.ts";
-import type { Page, PointRange, PointView, VariableFacts, VariablesFilter } from "../store/store.ts";
+import type { Page, PointRange, PointView, VariableFacts, VariablesFilter } from "../store/records.ts";
 import { both, pageOf } from "../structure/pages.ts";
 import { PERIOD_RULE, readInstant } from "../time.ts";
 import type { Principal } from "../token/guard.ts";

@@ -10,7 +10,7 @@ import { callerOf } from "../http/access.ts";
 import { parametersOf } from "../http/parameters.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import type { Holding } from "../store/store.ts";
+import type { Holding } from "../store/records.ts";
 import { isoOfMs } from "../time.ts";
 import { boundMs } from "./query.ts";
 

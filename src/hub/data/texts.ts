@@ -2,12 +2,13 @@
  * Rows of /data as JSON. Rows of raw values, of which a year has 35,000 a variable, are assembled from their few
  * fields.
  */
-import type { PointStore, VariableFacts } from "../store/store.ts";
+
+import type { VariableFacts } from "../store/records.ts";
+import type { PointStore } from "../store/store.ts";
 import { ZoneWriter } from "../time.ts";
 import { conversionOf } from "./conversion.ts";
 import type { DataRequest } from "./query.ts";
-import { type RawChunk, readRaw } from "./raw.ts";
-import { readRows } from "./rows.ts";
+import { type RawChunk, readRaw, readRows } from "./rows.ts";
 
 /** Short pieces of many variables are sent in one write. */
 const PIECE_CHARACTERS = 262_144;

@@ -8,7 +8,7 @@ import type { HubContext } from "../context.ts";
 import { DOCUMENTATION_PATH } from "../http/access.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import type { Pages } from "../pages/page.ts";
-import { admitToPage } from "../sessions/page-access.ts";
+import { admitToPage } from "../sessions/sessions.ts";
 
 const FILES_PATH = "/assets/explorer";
 const FRONT: RouteFacts = {

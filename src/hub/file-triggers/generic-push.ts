@@ -3,22 +3,38 @@
  * for the trigger with that token. It becomes a stored file.
  */
 import { Readable } from "node:stream";
+import { MIMEType } from "node:util";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "#wire/http-problem.ts";
 import { genericPushed, genericPushQuery, type StoredFileTrigger } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { type Allowance, allowed, type FileDraft, logRefusals, receive, recorded } from "../files/intake.ts";
+import { kindOf } from "../files/kinds.ts";
 import { requireFileName } from "../files/names.ts";
 import { FRAME_BYTES_MAX, onlyPart, parseMultipart } from "../files/only-part.ts";
 import type { StoredFiles } from "../files/service.ts";
-import { NO_PLACE } from "../gateway-places.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { readWebhookUrl } from "../push/webhook-url.ts";
+import { NO_PLACE } from "../options.ts";
+import { readWebhookUrl } from "../push/routes.ts";
 import { ONE } from "../structure/pages.ts";
-import { dispositionName, madeName, namedByContent } from "./pushed-name.ts";
+
+/** By the content type of the body. */
+const EXTENSIONS: ReadonlyMap<string, string> = new Map([
+  ["application/json", "json"],
+  ["application/xml", "xml"],
+  ["text/xml", "xml"],
+  ["text/plain", "txt"],
+  ["text/csv", "csv"],
+  ["application/zip", "zip"],
+  ["application/gzip", "gz"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+]);
+/** Such a name has 255 bytes at most, of which a character takes four. */
+const NAME_CHARACTERS_MAX = 50;
+const UNKNOWN = ".bin";
 
 const FACTS = {
   access: "push",
@@ -157,4 +173,60 @@ function withoutFolder(app: FastifyInstance): void {
   app.post("/push/api/generic/:guid", described(facts), () => {
     throw notSupported("/push/api/generic", reason);
   });
+}
+
+// The name of a file that came by the custom push route: as the sender says, or made from the trigger and the time.
+
+/** RFC 6266: `filename*` before `filename`. Null: it names none; undefined: it cannot be read. */
+function dispositionName(header: string): string | null | undefined {
+  let parameters: MIMEType["params"];
+  try {
+    // Its parameters have the syntax of those of a media type.
+    parameters = new MIMEType(`x/${header.trim()}`).params;
+  } catch {
+    return undefined;
+  }
+  const extended = parameters.get("filename*");
+  if (extended === null) {
+    const plain = parameters.get("filename");
+    return plain === null ? null : utf8Of(plain);
+  }
+  const [, charset = "", encoded = ""] = /^([\w-]*)'[\w-]*'(.*)$/.exec(extended) ?? [];
+  if (charset.toLowerCase() !== "utf-8") return undefined;
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Headers are read as Latin-1, and many senders write UTF-8 into them. */
+function utf8Of(text: string): string {
+  const decoded = Buffer.from(text, "latin1").toString("utf8");
+  return decoded.includes("\ufffd") ? text : decoded;
+}
+
+/** Such as `acme-20260301T041530123Z.csv`. */
+function madeName(
+  { id, name }: Pick<StoredFileTrigger, "id" | "name">,
+  contentType: string | undefined,
+  at: Temporal.Instant,
+): string {
+  const words = (name ?? "").replaceAll(/[^\p{L}\p{N}._-]+/gu, "-").replaceAll(/^[.-]+|[.-]+$/g, "");
+  const time = at.toString({ fractionalSecondDigits: 3 }).replaceAll(/[-:.]/g, "");
+  const type = contentType?.split(";")[0]?.trim().toLowerCase() ?? "";
+  const begin = [...words].slice(0, NAME_CHARACTERS_MAX).join("") || `trigger-${id}`;
+  return `${begin}-${time}${endingOf(type) ?? UNKNOWN}`;
+}
+
+function endingOf(type: string): string | null {
+  const extension = EXTENSIONS.get(type);
+  return extension === undefined ? null : `.${extension}`;
+}
+
+/** Many senders name no content type. `head`: of the content. A text of an unknown type stays one. */
+function namedByContent(made: string, head: Uint8Array): string {
+  const { cloudItemTypeId, contentType } = kindOf(head, "");
+  if (!made.endsWith(UNKNOWN) || cloudItemTypeId === "Text") return made;
+  return made.slice(0, -UNKNOWN.length) + (endingOf(contentType) ?? UNKNOWN);
 }

@@ -1,16 +1,22 @@
-/** File triggers (specification, *File trigger endpoints*; `docs/hub-choices.md`, *File triggers*). */
+/** File triggers (specification, *File trigger endpoints*; `docs/hub/files.md`, *File triggers*). */
 import { randomUUID } from "node:crypto";
+import { basename } from "node:path/posix";
+import { isDeepStrictEqual } from "node:util";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { isZipName } from "#core/file-names.ts";
+import { gzipEntryName, isContainerName, isZipName } from "#core/file-names.ts";
 import { HttpProblem } from "#wire/http-problem.ts";
 import {
   FILE_TYPES,
   FILTER_TYPES,
+  type FileTriggerBody,
   type FileTriggerFields,
+  type FileTriggerJudgement,
+  type FileTriggerTest,
   fileTriggerBody,
   fileTriggerChange,
   fileTriggerCountQuery,
+  fileTriggerFields,
   fileTriggerHistoryQuery,
   fileTriggerIdsQuery,
   fileTriggersQuery,
@@ -19,6 +25,7 @@ import {
   fileTriggerUpdate,
   INGESTION_TYPES,
   type IngestionType,
+  MASTER_DATA,
   type Mapping,
   mapping,
   type ShownFileTrigger,
@@ -27,23 +34,33 @@ import {
   TRIGGER_COMBINATIONS,
   TRIGGER_TYPES,
 } from "#wire/index.ts";
+import { constantWords, matchToken, matchTrigger } from "#wire/trigger-match.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
-import type { Edit, FileTriggersFilter } from "../store/store.ts";
+import type { Edit, FileTriggersFilter } from "../store/file-triggers.ts";
 import { sendList } from "../structure/lists.ts";
 import { notFound, ONE, pathId } from "../structure/pages.ts";
-import { changedFields, createdFields } from "./fields.ts";
-import { isKnown } from "./mappers.ts";
-import { judged } from "./verdicts.ts";
+import { isKnown, requireSettings } from "./mappers.ts";
 
 interface WithId {
   Params: { id: string };
 }
 
+/** Mappers of file types that have a format of their own. */
+const MAPPERS_OF_TYPES: Readonly<Partial<Record<FileTriggerFields["fileType"], string>>> = {
+  OpisenseStandard: "standard",
+  OpisenseManualLoad: "meter-index",
+  IndexIs: "meter-index",
+};
+
+const OPENED = "a ZIP is opened, and each file in it is offered to the triggers by its own name";
+const NAME_ENTRIES = "; Entry=NAME, repeated, tests names of files in it";
+const UNPACKED = "a .gz is unpacked, and the file in it is offered to the triggers by its own name, without .gz";
+const NESTED = "it is a container within another, and only the outermost one is opened: the file is quarantined";
 const TAG = "File triggers";
 const read = { access: "read", tag: TAG } as const;
 const manage = { access: "manage", tag: TAG } as const;
@@ -278,4 +295,139 @@ function takenToken(): HttpProblem {
   const path = "token";
   const message = "is taken: GET /fileTrigger/generateToken returns another";
   return new HttpProblem(409, "conflict", `${path}: ${message}`, [{ path, message }]);
+}
+
+// Which trigger of an account claims a file, and why the others do not.
+
+interface OfferedFile {
+  /** Folders before it do not count. */
+  readonly fileName: string;
+  readonly ingestionType: IngestionType;
+  /** Of the custom push route: it decides in place of the name. */
+  readonly token?: string | undefined;
+  /** Names of files in it, when it is a ZIP. */
+  readonly entries: readonly string[];
+}
+
+type Triggers = readonly StoredFileTrigger[];
+
+/** Triggers claim the entries of a container, and not the container itself (`runs/claims.ts`). */
+function judged(triggers: Triggers, file: OfferedFile): FileTriggerTest {
+  const { fileName, ingestionType, token } = file;
+  if (token !== undefined || !isContainerName(basename(fileName)))
+    return { ...judgedByName(triggers, fileName, file), ingestionType, container: null };
+  const names = isZipName(fileName) ? file.entries : [gzipEntryName(fileName)];
+  const entries = names.map((name) =>
+    isContainerName(basename(name))
+      ? { fileName: name, claimedBy: null, triggers: [], refused: NESTED }
+      : { ...judgedByName(triggers, name, file), refused: null },
+  );
+  const reason = isZipName(fileName) ? `${OPENED}${entries.length === 0 ? NAME_ENTRIES : ""}` : UNPACKED;
+  return { fileName, ingestionType, claimedBy: null, triggers: [], container: { reason, entries } };
+}
+
+/** The first that matches claims, in the order of ids, in which `triggers` come. */
+function judgedByName(
+  triggers: Triggers,
+  path: string,
+  { ingestionType, token }: Pick<OfferedFile, "ingestionType" | "token">,
+): FileTriggerJudgement {
+  const fileName = basename(path);
+  const verdicts = triggers.map((trigger) => {
+    const byName = matchTrigger(trigger, fileName, ingestionType);
+    const { matches, words } = token === undefined ? byName : matchToken(trigger, token);
+    return { id: trigger.id, name: trigger.name, matches, reason: words, patterns: [...byName.patterns] };
+  });
+  const claimedBy = verdicts.find(({ matches }) => matches)?.id ?? null;
+  return {
+    fileName: path,
+    claimedBy,
+    triggers: verdicts.map((verdict) =>
+      verdict.matches && verdict.id !== claimedBy
+        ? { ...verdict, reason: `it matches, and the trigger ${claimedBy}, which comes before it, claims the file` }
+        : verdict,
+    ),
+  };
+}
+
+// From the body of a request to the fields of a trigger, with what the specification leaves open as defaults.
+
+function createdFields(body: FileTriggerBody, mappers: readonly Mapping[]): FileTriggerFields {
+  if (body.state === "Deleted") throw invalidField("state", "a new trigger is Active or Inactive");
+  const fields: FileTriggerFields = {
+    name: body.name ?? null,
+    fileType: body.fileType ?? "CustomFormat",
+    ingestionType: body.ingestionType ?? "SendViaFtp",
+    triggerType: body.triggerType ?? "Added",
+    fileNamePatternMatches: body.fileNamePatternMatches ?? [],
+    fileTriggerCombination: body.fileTriggerCombination ?? "And",
+    state: body.state === "Inactive" ? "Inactive" : "Active",
+    token: body.token ?? randomUUID(),
+    mapping: body.mapping ?? null,
+    metadata: body.metadata ?? {},
+  };
+  const made = withMapping(fields);
+  requirePatterns(made);
+  requireSettings(made, mappers);
+  return made;
+}
+
+/** Fields that the body leaves out stay; only what changes is checked. */
+function changedFields(
+  current: StoredFileTrigger,
+  body: FileTriggerBody,
+  mappers: readonly Mapping[],
+): FileTriggerFields {
+  if (current.state === "Deleted")
+    throw new HttpProblem(
+      409,
+      "conflict",
+      `the file trigger ${current.id} was deleted, which is for good: create another (POST /fileTrigger)`,
+    );
+  const given = Object.entries(body).filter(([, value]) => value !== undefined);
+  const { state } = current;
+  const changed = withMapping({ ...current, ...Object.fromEntries(given), state });
+  const fields = { ...changed, state: stateAfter(current, changed, body.state ?? state) };
+  requirePatterns(fields);
+  if (body.metadata !== undefined || fields.mapping !== current.mapping) requireSettings(fields, mappers);
+  return fields;
+}
+
+/** A trigger that fires and whose other fields change is Updated from then on, and fires as before. */
+function stateAfter(
+  current: FileTriggerFields,
+  changed: FileTriggerFields,
+  wanted: FileTriggerFields["state"],
+): FileTriggerFields["state"] {
+  if (wanted === "Inactive" || wanted === "Deleted") return wanted;
+  if (current.state === "Inactive") return "Active";
+  return isSame(current, changed) ? current.state : "Updated";
+}
+
+function isSame(one: FileTriggerFields, other: FileTriggerFields): boolean {
+  return isDeepStrictEqual(fileTriggerFields.parse(one), fileTriggerFields.parse(other));
+}
+
+function withMapping(fields: FileTriggerFields): FileTriggerFields {
+  const own = MAPPERS_OF_TYPES[fields.fileType];
+  if (fields.fileType === MASTER_DATA && fields.mapping !== null)
+    throw invalidField("mapping", `is left out for ${MASTER_DATA}, which the hub applies itself`);
+  if (fields.mapping !== null) return fields;
+  if (own !== undefined) return { ...fields, mapping: own };
+  if (fields.fileType !== "CustomFormat") return fields;
+  throw invalidField("mapping", "names the mapper of the CustomFormat (GET /fileTrigger/mappings)");
+}
+
+function requirePatterns({ fileNamePatternMatches, ingestionType }: FileTriggerFields): void {
+  for (const [at, pattern] of fileNamePatternMatches.entries()) {
+    const why = constantWords(pattern);
+    if (why !== null)
+      throw invalidField(`fileNamePatternMatches.${at}.value`, `${why}. Leave the folders out, or the condition.`);
+  }
+  // The token of the request decides there, and not the name.
+  if (ingestionType === "SendViaHttp" || fileNamePatternMatches.length > 0) return;
+  throw invalidField(
+    "fileNamePatternMatches",
+    'without a pattern the trigger claims no file; one is { "filterType": "EndsWith", "value": ".csv" }',
+  );
 }

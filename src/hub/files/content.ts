@@ -5,7 +5,7 @@ import { ZipFile } from "yazl";
 import { systemCode } from "#core/errors.ts";
 import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
-import type { FileRecord } from "../store/store.ts";
+import type { FileRecord } from "../store/stored-files.ts";
 import type { ByteRange } from "./blobs.ts";
 import type { StoredFiles } from "./service.ts";
 

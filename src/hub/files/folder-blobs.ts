@@ -7,17 +7,21 @@ import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from "n
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import type { Clock } from "#core/clock.ts";
+import { Collector } from "#core/collector.ts";
 import { syncDirectory, writeDurably } from "#core/durable.ts";
 import { ConfigError, systemCode, wordsOf } from "#core/errors.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "#core/private-files.ts";
+import { settleEach } from "#core/promises.ts";
 import { startFault } from "#core/start-fault.ts";
 import { besideModule } from "#core/threads/beside.ts";
 import { DiskThread } from "#core/threads/disk-thread.ts";
 import { BlobMissing, type BlobStore, type ByteRange, type Content, type IsReferred, type PutBlob } from "./blobs.ts";
 import type { FolderAnswer, FolderOrder, Placed } from "./folder-work.ts";
 import { Holds } from "./holds.ts";
-import { placement } from "./placement.ts";
 import { receive } from "./received.ts";
+
+/** Contents of one list; with `SMALL_BYTES` they are this much memory. */
+const LIST_MAX = 64;
 
 const SHARD = /^[0-9a-f]{2}$/;
 /** Larger contents are written while they come. */
@@ -268,4 +272,19 @@ async function renamed(from: string, to: string): Promise<boolean> {
     if (systemCode(thrown) === "ENOENT") return false;
     throw thrown;
   }
+}
+
+// Places small contents that come at one moment as one list, by a thread; and what fails, by `placeOne`.
+
+/** A content is durable when its promise resolves. */
+function placement(
+  thread: DiskThread<FolderOrder, FolderAnswer>,
+  placeOne: (content: Placed) => Promise<void>,
+): Collector<Placed, void> {
+  return new Collector(async (list) => {
+    const done = await thread.ask({ kind: "place", list });
+    return await settleEach(list, async (content, at) => {
+      if (done?.[at] !== true) await placeOne(content);
+    });
+  }, LIST_MAX);
 }

@@ -10,7 +10,7 @@ import { idempotencyKeyOf, REPLAYED_HEADER } from "#wire/push-request.ts";
 import type { HubContext } from "../context.ts";
 import { admitAgain, callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";
-import type { NewFile } from "../store/store.ts";
+import type { NewFile } from "../store/stored-files.ts";
 import { BlobTooLarge, type PutBlob } from "./blobs.ts";
 import { kindOf } from "./kinds.ts";
 import type { StoredFiles } from "./service.ts";

@@ -1,6 +1,6 @@
 /**
  * Reads `CustomFilter` and `OdmSqlFilter` (specification, *Conventions of collection endpoints*, 5 and 6;
- * `docs/hub-choices.md` where it says "not shown"):
+ * `docs/hub/structure.md` where it says "not shown"):
  *
  *     expression := conjunction { OR conjunction }
  *     conjunction := test { AND test }
@@ -10,8 +10,9 @@
  * Levels that are plain words need no quotes.
  */
 import type { FilterEntity, FilterField, FilterNode, FilterOperator } from "../store/filter.ts";
+import type { HubStore } from "../store/store.ts";
 import { entityNamed, type FieldType, fieldNamed, nearestFields } from "./fields.ts";
-import { datedNode, dateNode, type FilterForms, formField, NO_FORMS, typedValue } from "./forms.ts";
+import { datedNode, dateNode, type FilterForms, formField, formsFor, NO_FORMS, typedValue } from "./forms.ts";
 import { filterFault, type Token, tokensOf } from "./tokens.ts";
 
 const DEPTH_MAX = 100;
@@ -259,4 +260,30 @@ function literalOf(token: Token): string | number | boolean | undefined {
 
 function shown(token: Token): string {
   return token.kind === "end" ? "the end of the expression" : token.kind === "text" ? `'${token.text}'` : token.text;
+}
+
+// The expressions of a query: `CustomFilter`, and `OdmSqlFilter`, which accepts the same syntax over the documented
+// model.
+
+interface ExpressionQuery {
+  readonly CustomFilter?: string | undefined;
+  readonly OdmSqlFilter?: string | undefined;
+}
+
+/**
+ * All of the tests must hold; time-sliced values are those of the moment. Throws a 400 that names the parameter and the
+ * position.
+ */
+export async function expressions(
+  store: HubStore,
+  accountId: number,
+  entity: FilterEntity,
+  query: ExpressionQuery,
+  atMs: number,
+): Promise<FilterNode[]> {
+  const forms = await formsFor(store, accountId, [query.CustomFilter, query.OdmSqlFilter], atMs);
+  return (["CustomFilter", "OdmSqlFilter"] as const).flatMap((parameter) => {
+    const expression = query[parameter];
+    return expression === undefined ? [] : [parseFilter(parameter, expression, entity, forms)];
+  });
 }

@@ -4,8 +4,17 @@ import { HttpProblem } from "#wire/http-problem.ts";
 import { FIELD_TYPES, FORM_ENTITIES, type Form, type FormChange, type FormEntity } from "#wire/index.ts";
 import { invalidField } from "../http/problems.ts";
 import { foldedText } from "../store/filter-sql.ts";
-import type { KnownIds, Refit } from "../store/form-slices.ts";
-import type { FormFit, NewField, NewForm, NewGroup, RefitSlice, StoredField, StoredForm } from "../store/forms.ts";
+import type {
+  FormFit,
+  KnownIds,
+  NewField,
+  NewForm,
+  NewGroup,
+  Refit,
+  RefitSlice,
+  StoredField,
+  StoredForm,
+} from "../store/forms.ts";
 import { isoOfMs } from "../time.ts";
 import { type Fields, isFields, named, type Placed, pathOf, placesOf, put, sameName } from "./names.ts";
 import { type FieldValue, readValue, UnfitValue } from "./read-value.ts";

@@ -1,7 +1,7 @@
 /** Shows sites and sources with the values of their time-sliced fields. */
 import type { HubContext } from "../context.ts";
 import { invalidField } from "../http/problems.ts";
-import type { ValuesEntity } from "../store/form-values.ts";
+import type { ValuesEntity } from "../store/records.ts";
 import type { NamedSlice } from "../store/slices.ts";
 import type { HubStore } from "../store/store.ts";
 import { PERIOD_RULE, readInstant } from "../time.ts";

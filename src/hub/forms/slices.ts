@@ -1,5 +1,6 @@
 /** Slices as a line of time: the value at a moment, and the dates until which values hold. */
-import type { SliceValue, ValuesEntity } from "../store/form-values.ts";
+import type { SliceValue } from "../store/forms.ts";
+import type { ValuesEntity } from "../store/records.ts";
 import type { HubStore } from "../store/store.ts";
 import { isoOfMs } from "../time.ts";
 import { isFields, type Placed, placesOf } from "./names.ts";

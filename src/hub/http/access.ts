@@ -1,56 +1,21 @@
 /**
- * Access rules of the routes: one table for all of them, checked before a byte of the body is read (specification,
+ * The access rules of the routes (`ACCESS`), checked before a byte of the body is read (specification,
  * *Authentication* 3 to 7, and *Errors*).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { HttpProblem, unauthenticated } from "#wire/http-problem.ts";
-import { admitToPage, type PageAccess } from "../sessions/page-access.ts";
 import type { BrowserSession, Sessions } from "../sessions/sessions.ts";
-import { callerBy, type Guard, type Principal } from "../token/guard.ts";
-import { hasRight, type Right } from "../token/rights.ts";
+import { admitToPage } from "../sessions/sessions.ts";
+import { type AccessRule, callerBy, type Guard, type Principal } from "../token/guard.ts";
+import { hasRight } from "../token/rights.ts";
 import type { HubRoute, RouteFacts } from "./route.ts";
-
-export interface AccessRule {
-  /** Any of them is enough. */
-  readonly scopes: readonly string[];
-  /** Null: a page that everyone may see. */
-  readonly right: Right | null;
-  /** Accepts user name and password instead of a token. */
-  readonly basic: boolean;
-  /** A page of a browser: no token counts, only a session. */
-  readonly page?: PageAccess;
-}
-
-const BASE = { scopes: ["datahub-api"], basic: false } as const;
-const PAGE = { scopes: [], right: null, basic: false } as const;
-
-/** Null: no authentication. */
-export const ACCESS = {
-  open: null,
-  read: { ...BASE, right: "read" },
-  own: { ...BASE, right: "own" },
-  people: { ...BASE, right: "people" },
-  manage: { ...BASE, right: "structure" },
-  upload: { ...BASE, right: "push" },
-  push: { scopes: ["push-data"], right: "push", basic: true },
-  follow: { scopes: ["push-data", "datahub-api"], right: "read", basic: false },
-  /** Pages for every visitor, with or without a session. */
-  visitor: { ...PAGE, page: "visitor" },
-  /** Pages for one who has begun to sign in. */
-  entering: { ...PAGE, page: "entering" },
-  /** Pages for one who has signed in. */
-  member: { ...PAGE, page: "member" },
-  /** Pages for managers. */
-  peoplePage: { ...PAGE, right: "people", page: "member" },
-} as const satisfies Record<string, AccessRule | null>;
+import { ACCESS } from "./route.ts";
 
 /** A request that takes longer is admitted again. */
 const LASTING_MS = 1_000;
 /** Path of the documentation page. */
 export const DOCUMENTATION_PATH = "/docs";
 const PAGE_FILE: RouteFacts = { access: "open", tag: "Hub", summary: "A file of the page", hidden: true };
-
-export type Access = keyof typeof ACCESS;
 
 export function isPage({ access }: Pick<RouteFacts, "access">): boolean {
   const rule: AccessRule | null = ACCESS[access];

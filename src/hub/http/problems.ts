@@ -14,11 +14,10 @@ import {
   sendProblem,
   TITLES,
 } from "#wire/http-problem.ts";
-import { fullWords } from "../account-limits.ts";
+import { AccountFull, fullWords } from "../account-limits.ts";
 import type { FullDisk } from "../full-disk.ts";
 import { LongFilter } from "../store/filter.ts";
 import { SlicesFull } from "../store/form-values.ts";
-import { AccountFull } from "../store/owned.ts";
 import { StructureHeld } from "../store/structure-hold.ts";
 import { fieldWords } from "./field-words.ts";
 

@@ -1,6 +1,31 @@
-/** Facts about each route beside its handler: its access rule, and its entry in the documentation. */
+/** Facts about each route beside its handler: its access rule, from one table, and its entry in the documentation. */
 import type { z } from "zod";
-import type { Access } from "./access.ts";
+import type { AccessRule } from "../token/guard.ts";
+
+const BASE = { scopes: ["datahub-api"], basic: false } as const;
+const PAGE = { scopes: [], right: null, basic: false } as const;
+
+/** Null: no authentication. */
+export const ACCESS = {
+  open: null,
+  read: { ...BASE, right: "read" },
+  own: { ...BASE, right: "own" },
+  people: { ...BASE, right: "people" },
+  manage: { ...BASE, right: "structure" },
+  upload: { ...BASE, right: "push" },
+  push: { scopes: ["push-data"], right: "push", basic: true },
+  follow: { scopes: ["push-data", "datahub-api"], right: "read", basic: false },
+  /** Pages for every visitor, with or without a session. */
+  visitor: { ...PAGE, page: "visitor" },
+  /** Pages for one who has begun to sign in. */
+  entering: { ...PAGE, page: "entering" },
+  /** Pages for one who has signed in. */
+  member: { ...PAGE, page: "member" },
+  /** Pages for managers. */
+  peoplePage: { ...PAGE, right: "people", page: "member" },
+} as const satisfies Record<string, AccessRule | null>;
+
+export type Access = keyof typeof ACCESS;
 
 export interface RouteFacts {
   readonly access: Access;

@@ -4,7 +4,7 @@
  */
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
-import { hashOfToken, temporaryPassword } from "../mail/link-secret.ts";
+import { hashOfToken, temporaryPassword } from "../mail/mail.ts";
 import { temporaryPasswordMessage } from "../mail/messages.ts";
 import { hashOf } from "../sessions/own-password.ts";
 import type { Steps } from "../store/database.ts";
@@ -13,6 +13,7 @@ import { claimLink } from "../store/mail/links.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { countOf } from "../store/owned.ts";
 import { type Actor, recordAudit } from "../store/people/audit.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import {
   createUser,
   endIdentities,
@@ -27,7 +28,6 @@ import {
   takenBy,
   userById,
 } from "../store/people/users.ts";
-import type { UserRecord } from "../store/store.ts";
 import { mayGive, rolesNamed } from "../token/rights.ts";
 
 export interface Acceptance {

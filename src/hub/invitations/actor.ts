@@ -2,9 +2,9 @@
 import type { FastifyRequest } from "fastify";
 import { HttpProblem } from "#wire/http-problem.ts";
 import { callerOf } from "../http/access.ts";
-import { actorIn } from "../sessions/actor.ts";
+import { actorIn } from "../sessions/sessions.ts";
 import type { Actor } from "../store/people/audit.ts";
-import type { UserRecord } from "../store/store.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import { mayGive, rolesNamed } from "../token/rights.ts";
 
 export interface Acting {

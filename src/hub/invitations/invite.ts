@@ -2,7 +2,8 @@
 import { HttpProblem } from "#wire/http-problem.ts";
 import type { InvitationBody } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
-import { invitationMessage, NO_MAIL, newLinkSecret } from "../mail/mail.ts";
+import { NO_MAIL, newLinkSecret } from "../mail/mail.ts";
+import { invitationMessage } from "../mail/messages.ts";
 import { requireMailRoom } from "../mail/people-limits.ts";
 import type { Steps } from "../store/database.ts";
 import {

@@ -1,5 +1,5 @@
 /**
- * Invitations of an account (an extension of Headgate, `docs/hub-choices.md`, *Invitations and mail*), and the link to
+ * Invitations of an account (an extension of Headgate, `docs/hub/people.md`, *Invitations and mail*), and the link to
  * a new password (specification, *Other endpoints*).
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";

@@ -1,6 +1,6 @@
 /**
  * Sends the mails that wait in the store: one at a time by turns of their accounts, again with growing waits, at least
- * once.
+ * once. It stands apart from what writes mails, as each job that takes turns does.
  */
 import type { Clock } from "#core/clock.ts";
 import type { Logger } from "#core/log.ts";

@@ -5,8 +5,8 @@ import { ROLE_NAMES, type RoleName, readAs, userFields } from "#wire/index.ts";
 import { fullWords } from "../account-limits.ts";
 import { fieldWords } from "../http/field-words.ts";
 import type { FoundUsers, MemberPlan } from "../store/people/member-plan.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import { isPasswordForeign } from "../store/people/users.ts";
-import type { UserRecord } from "../store/store.ts";
 import { FOREIGN_PASSWORD, mayGive, mayManage, mayManagePerson, roleNamed, rolesIn } from "../token/rights.ts";
 import { foldedName, refuse, type Wanted } from "./wanted.ts";
 

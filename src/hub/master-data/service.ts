@@ -12,7 +12,8 @@ import { type MasterDataSettings, masterDataSettings, type ReportedRow } from "#
 import { limitOf } from "../account-limits.ts";
 import type { HubOptions } from "../options.ts";
 import type { ReportHeader } from "../store/master-data.ts";
-import type { FileRecord, HubStore } from "../store/store.ts";
+import type { HubStore } from "../store/store.ts";
+import type { FileRecord } from "../store/stored-files.ts";
 import { hasRight, RIGHT_WORDS } from "../token/rights.ts";
 import type { Sender } from "./judge-users.ts";
 import type { MasterDataJob } from "./process.ts";

@@ -1,7 +1,7 @@
 /** The page at the end of the link by which a user says to be a person of a provider. */
 import { Button, Form, html, Notice } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
-import { hashOfToken } from "../mail/link-secret.ts";
+import { hashOfToken } from "../mail/mail.ts";
 import type { Page } from "./frame.ts";
 import type { Pages, Visit } from "./page.ts";
 

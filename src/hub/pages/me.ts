@@ -1,12 +1,12 @@
 /** One's own profile, and the sessions of one's browsers. */
 import { Button, Card, Facts, type Faults, Field, Form, html, Moment, Select, Table } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
-import { ownFact } from "../sessions/actor.ts";
+import { ownFact } from "../sessions/sessions.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
 import { changeUser } from "../store/people/users.ts";
 import { isAdmin, mayAccess, rolesIn } from "../token/rights.ts";
-import { notAsAnother, ownPage } from "./own.ts";
 import type { Answer, MemberVisit, Pages } from "./page.ts";
+import { notAsAnother, ownPage } from "./page.ts";
 import { statusOf } from "./sign-in.ts";
 
 const NAME_CHARACTERS_MAX = 200;

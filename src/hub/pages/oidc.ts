@@ -2,20 +2,27 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { wordsOf } from "#core/errors.ts";
 import { localPath } from "#core/pages/browser.ts";
-import { ATTEMPT_MS, createAttemptCookie } from "#core/sign-on/attempt.ts";
-import { SignOnFault } from "#core/sign-on/faults.ts";
-import { createProviderClient, type ProviderClient, redirectUriOf, type SignedOn } from "#core/sign-on/provider.ts";
+import {
+  ATTEMPT_MS,
+  createAttemptCookie,
+  createProviderClient,
+  type ProviderClient,
+  redirectUriOf,
+  type SignedOn,
+  SignOnFault,
+  type SignOnFaultKind,
+} from "#core/sign-on/provider.ts";
 import { type Content, html } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { newLinkSecret } from "../mail/mail.ts";
 import { confirmationMessage } from "../mail/messages.ts";
-import { nextPath } from "../sessions/page-access.ts";
+import { nextPath } from "../sessions/sessions.ts";
 import type { OidcProvider } from "../sign-on/options.ts";
 import { personOf } from "../sign-on/person.ts";
-import type { UserRecord } from "../store/store.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import { CONFIRM_PATH } from "./confirm-address.ts";
-import { type SignOnPage, signOnFaultPage } from "./oidc-faults.ts";
+import type { Page } from "./frame.ts";
 import type { Pages } from "./page.ts";
 
 interface WithProvider {
@@ -23,10 +30,92 @@ interface WithProvider {
   Querystring: Readonly<Record<string, unknown>>;
 }
 
+const WORDS: Readonly<Record<SignOnPage["kind"], Words>> = {
+  provider: {
+    status: 503,
+    title: "The sign-in service does not answer",
+    words:
+      "The service that signs you in cannot be reached at the moment. Try again in a few minutes. If it lasts, ask " +
+      "the operator of this hub, whose log says why.",
+    again: "same",
+  },
+  settings: {
+    status: 502,
+    title: "The sign-in service is not set up correctly",
+    words:
+      "This hub and the service that signs you in do not understand each other, and to try again will not help. Ask " +
+      "the operator of this hub, whose log says why.",
+    again: null,
+  },
+  declined: {
+    status: 403,
+    title: "You were not signed in",
+    words: "The sign-in was cancelled, or the service does not let you use this hub. Try again, or ask who runs it.",
+    again: "same",
+  },
+  expired: {
+    status: 400,
+    title: "This sign-in has lapsed",
+    words:
+      "It took too long, was finished already, or began in another browser or tab. Nothing is wrong with your user: " +
+      "sign in again.",
+    again: "same",
+  },
+  "unknown-user": {
+    status: 403,
+    title: "This hub does not know you",
+    words:
+      "The service knows who you are, but you are no user of this hub. Ask a manager of your account for an " +
+      "invitation, or sign in as another person.",
+    again: "another",
+  },
+  "name-taken": {
+    status: 409,
+    title: "Your user name is taken",
+    words: "Another user of this hub has your name. Ask the operator of this hub.",
+    again: "another",
+  },
+  inactive: {
+    status: 403,
+    title: "Your user is deactivated",
+    words: "A manager of your account, or the operator of this hub, can activate it again.",
+    again: "another",
+  },
+  "no-account": {
+    status: 403,
+    title: "You may enter no account",
+    words:
+      "The service knows who you are, but gives you no account of this hub. Ask the one who manages your groups " +
+      "there, or a manager of your account.",
+    again: "another",
+  },
+  "confirm-address": {
+    status: 403,
+    title: "Confirm your address",
+    words:
+      "A user of this hub has your e-mail address, and has not confirmed it yet. A mail with a link was sent there: " +
+      "open it, and sign in again. Links that came before no longer work. No more than five are sent in an hour.",
+    again: "same",
+  },
+  "unproven-address": {
+    status: 403,
+    title: "Your address is not confirmed",
+    words:
+      "A user of this hub has your e-mail address, and has not confirmed it. This hub sends no mails by which you " +
+      "could do that: ask the operator of this hub.",
+    again: "another",
+  },
+  "no-provider": {
+    status: 404,
+    title: "There is no such sign-in service",
+    words: "The address names a service that this hub does not have.",
+    again: null,
+  },
+};
+
 const FACTS = { access: "visitor", tag: "Pages", hidden: true } as const;
 const BEGIN: RouteFacts = { ...FACTS, summary: "Leads to a provider of single sign-on" };
 const CALLBACK: RouteFacts = { ...FACTS, summary: "Takes the answer of a provider of single sign-on" };
-
 const FAILED = "a sign-in by a provider of single sign-on failed";
 
 export function oidcPages(app: FastifyInstance, pages: Pages, context: HubContext): void {
@@ -126,4 +215,33 @@ export function SignOnLinks(
     return html`<a class="button plain" href=${href}>${label}</a>`;
   });
   return html`<nav class="actions" aria-label="Single sign-on">${links}</nav>`;
+}
+
+// Pages that say why a sign-in by a provider failed, and what to do.
+
+interface SignOnPage {
+  readonly kind: SignOnFaultKind | "no-provider" | "confirm-address" | "unproven-address";
+  /** Of the provider. */
+  readonly name: string;
+  readonly label: string;
+}
+
+interface Words {
+  readonly status: number;
+  readonly title: string;
+  readonly words: string;
+  /** The person who may succeed with a further attempt. */
+  readonly again: "same" | "another" | null;
+}
+
+function signOnFaultPage({ kind, name, label }: SignOnPage, href: (path: string) => string): Page {
+  const { status, title, words, again } = WORDS[kind];
+  const begin = href(`/sign-in/oidc/${name}${again === "another" ? "?as=another" : ""}`);
+  const button = again === "another" ? `${label} as another person` : label;
+  const children = [
+    html`<p>${words}</p>`,
+    again === null ? null : html`<p><a class="button" href=${begin}>${button}</a></p>`,
+    html`<p><a href=${href("/sign-in")}>Back to the sign-in</a></p>`,
+  ];
+  return { title, status, isNarrow: true, children };
 }

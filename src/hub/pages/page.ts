@@ -3,14 +3,28 @@ import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { protectPage } from "#core/pages/assets.ts";
 import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "#core/pages/browser.ts";
-import { type Element, html, Notice, type PageLink } from "#pages/kit/index.ts";
+import { type Content, type Element, html, Notice, type PageLink, Tabs } from "#pages/kit/index.ts";
 import { HttpProblem, TITLES } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
-import type { Access } from "../http/access.ts";
+import type { Access } from "../http/route.ts";
 import { described } from "../http/route.ts";
 import type { BrowserSession } from "../sessions/sessions.ts";
+import { hasRight, type Right } from "../token/rights.ts";
 import { type Page, textOfPage } from "./frame.ts";
-import { linksFor } from "./links.ts";
+
+const TABS = [
+  { path: "/me", words: "Profile" },
+  { path: "/me/second-factor", words: "Second factor" },
+  { path: "/me/tokens", words: "Tokens" },
+  { path: "/me/sessions", words: "Sessions" },
+];
+
+const LINKS: readonly { readonly path: string; readonly words: string; readonly right?: Right }[] = [
+  { path: "/", words: "Explorer" },
+  { path: "/me", words: "My account" },
+  { path: "/people", words: "People", right: "people" },
+  { path: "/docs/", words: "API" },
+];
 
 const FORM_BYTES_MAX = 65_536;
 /** Characters of a field; longer values are cut. */
@@ -172,4 +186,40 @@ function faultPage(context: HubContext, thrown: Error & { statusCode?: number },
   context.log.error({ err: thrown, method: request.method, url }, "page failed");
   const words = "The hub failed to answer; its log says why. Try again later.";
   return { ...facts, title: "This did not work", children: html`<p>${words}</p>` };
+}
+
+/** Links in the bar on top of every page. */
+function linksFor(
+  { user, accountId }: BrowserSession,
+  href: (path: string) => string,
+  current: string,
+): readonly PageLink[] {
+  return LINKS.filter(({ right }) => right === undefined || hasRight(user, accountId, right)).map(
+    ({ path, words }) => ({
+      href: href(path),
+      words,
+      isCurrent: current.split("?")[0] === path || current.startsWith(`${path}/`),
+    }),
+  );
+}
+
+// The frame of the pages about one's own account.
+
+export function ownPage(visit: MemberVisit, title: string, children: Content): Page {
+  const current = visit.request.url.split("?")[0];
+  const links = TABS.map(({ path, words }) => ({ href: visit.href(path), words, isCurrent: isWithin(current, path) }));
+  return { title, children: [Tabs({ label: "My account", links }), children] };
+}
+
+/** The profile is above all the others. */
+function isWithin(current: string | undefined, path: string): boolean {
+  return current === path || (path !== "/me" && current?.startsWith(`${path}/`) === true);
+}
+
+/** Null when the user acts for himself: what is his own stays out of the reach of those who act as him. */
+export function notAsAnother(visit: MemberVisit, title: string): Page | null {
+  const { impersonator, user } = visit.session;
+  if (impersonator === null) return null;
+  const words = html`<p>You act as ${user.username}. Only ${user.username} can see and change this.</p>`;
+  return { ...ownPage(visit, title, Notice({ kind: "warning", children: words })), status: 403 };
 }

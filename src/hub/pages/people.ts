@@ -21,7 +21,7 @@ import { actingOf } from "../invitations/actor.ts";
 import { invite, sendAgain, withdraw } from "../invitations/invite.ts";
 import { NO_MAIL } from "../mail/mail.ts";
 import type { InvitationRecord } from "../store/mail/invitations.ts";
-import type { UserRecord } from "../store/store.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import { pathId } from "../structure/pages.ts";
 import { mayGive, rolesIn } from "../token/rights.ts";
 import type { Page } from "./frame.ts";

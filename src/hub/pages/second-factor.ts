@@ -8,11 +8,11 @@ import {
   dropSecondFactor,
   offeredSecret,
   renewRecoveryCodes,
+  totpUri,
 } from "../sessions/second-factor.ts";
-import { totpUri } from "../sessions/totp.ts";
 import { countRecoveryCodes } from "../store/sessions/second-factors.ts";
-import { notAsAnother, ownPage } from "./own.ts";
 import type { Answer, MemberVisit, Pages } from "./page.ts";
+import { notAsAnother, ownPage } from "./page.ts";
 import { statusOf, tooManyPage, waitFault } from "./sign-in.ts";
 
 const TITLE = "Second factor";

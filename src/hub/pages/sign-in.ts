@@ -1,10 +1,10 @@
 /** Sign-in by name and password, then by a code where the user has a second factor, and sign-out. */
 import { Button, type Faults, Field, Form, html } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
-import { nextPath } from "../sessions/page-access.ts";
 import { checkCode } from "../sessions/second-factor.ts";
-import type { UserRecord } from "../store/store.ts";
-import { attemptOf } from "../token/password-sign-in.ts";
+import { nextPath } from "../sessions/sessions.ts";
+import type { UserRecord } from "../store/people/records.ts";
+import { attemptOf } from "../token/guard.ts";
 import type { Page } from "./frame.ts";
 import { SignOnLinks } from "./oidc.ts";
 import type { MemberVisit, Pages, Visit } from "./page.ts";

@@ -13,11 +13,11 @@ import {
   Table,
 } from "#pages/kit/index.ts";
 import type { HubContext } from "../context.ts";
-import { actorIn } from "../sessions/actor.ts";
+import { actorIn } from "../sessions/sessions.ts";
 import type { ApiTokenRecord } from "../store/people/api-tokens.ts";
-import { endToken, makeToken } from "../users/token-changes.ts";
-import { notAsAnother, ownPage } from "./own.ts";
+import { endToken, makeToken } from "../users/caller.ts";
 import type { Answer, MemberVisit, Pages } from "./page.ts";
+import { notAsAnother, ownPage } from "./page.ts";
 import { statusOf } from "./sign-in.ts";
 
 const TITLE = "Personal tokens";

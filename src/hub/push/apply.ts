@@ -3,15 +3,22 @@
  * stored + discarded`, always; each discarded reading has a reason.
  */
 import { type Clock, isoInstant } from "#core/clock.ts";
-import { type PushElement, type PushReading, readPushParts } from "#wire/index.ts";
-import type { Labels, ReadingColumns } from "../store/columns.ts";
-import type { IngestTransaction, Outcome, QueuedOperation, VariableFacts } from "../store/store.ts";
+import {
+  type IdentifierKind,
+  ianaZone,
+  identifierKind,
+  type PushElement,
+  type PushReading,
+  readPushParts,
+  targetWords,
+} from "#wire/index.ts";
+import { type Labels, ReadingColumns } from "../store/columns.ts";
+import type { IngestTransaction, QueuedOperation } from "../store/ingest.ts";
+import type { Outcome } from "../store/operations.ts";
+import type { VariableFacts } from "../store/records.ts";
+import { plainInstantMs, READING_RULE, readInstant } from "../time.ts";
 import { decompressed, release } from "./body-compression.ts";
-import { COLLIDING, CutNotice, findColliding } from "./cut-dates.ts";
-import { type Refused, refusedBy } from "./damaged-points.ts";
-import { Discards } from "./discards.ts";
-import type { Horizon } from "./ingestion.ts";
-import { createResolver, ReadingJudge, versionOf, wordsOf } from "./judgement.ts";
+import { type Horizon, type Refused, refusedBy } from "./ingestion.ts";
 import { PlainElements } from "./plain-elements.ts";
 
 export interface ApplyParts {
@@ -21,6 +28,17 @@ export interface ApplyParts {
   /** Collects readings until they are written; cleared first. */
   readonly columns: ReadingColumns;
 }
+
+const IS_CALCULATED = "the variable is calculated: its points come from its formulas alone";
+const SUPERSEDED = "the calculation was superseded: its definition changed, or the variable is no longer calculated";
+const BEYOND_HORIZON = "the date is beyond the future horizon of the account";
+const COLLIDING = "the date, cut to the millisecond, is that of another reading of this operation with another value";
+const CUT_EXAMPLE_CHARACTERS = 60;
+
+/** A text with more than three decimals, which may be a date finer than a millisecond. */
+const MAYBE_FINER = /[.,]\d{4}/;
+
+const EXAMPLE_CHARACTERS = 60;
 
 /** Outcomes in the order of the operations. */
 export async function applyOperations(
@@ -251,4 +269,248 @@ function labelsOf(element: PushElement, reading: PushReading, batchTags: string 
   // "A VersionTag … is copied into the data point's tags" (Data versioning, 1).
   const tags = version === null ? reading.tags : { ...reading.tags, version };
   return { version, tags: tags === undefined ? null : JSON.stringify(tags), batchTags };
+}
+
+type Discarded = Outcome["discarded"][number];
+
+/**
+ * Counts by target and reason. Beyond the limit of entries, targets are summed up by reason, so that no count is lost.
+ */
+class Discards {
+  private readonly entries = new Map<string, Discarded>();
+  private readonly entriesMax: number;
+
+  constructor(entriesMax: number) {
+    this.entriesMax = entriesMax;
+  }
+
+  /** `example`: the offending text; only the first one is reported. */
+  add(target: string, reason: string, count: number, example?: string): void {
+    if (count === 0) return;
+    if (this.entries.size < this.entriesMax || this.entries.has(keyOf(target, reason)))
+      this.sum(target, reason, count, example);
+    else this.sum("(further targets)", reason, count, example);
+  }
+
+  list(): Discarded[] {
+    return [...this.entries.values()];
+  }
+
+  private sum(target: string, reason: string, count: number, example: string | undefined): void {
+    const key = keyOf(target, reason);
+    const known = this.entries.get(key);
+    if (known !== undefined) known.count += count;
+    else
+      this.entries.set(key, {
+        target,
+        reason: example === undefined ? reason : `${reason}: ${JSON.stringify(example.slice(0, EXAMPLE_CHARACTERS))}`,
+        count,
+      });
+  }
+}
+
+function keyOf(target: string, reason: string): string {
+  return `${target}\n${reason}`;
+}
+
+// Dates are stored to the millisecond; finer ones are cut to it. Two different dates that become equal by the cut, with
+// different values, would overwrite each other by chance: such readings of one operation are all discarded.
+
+/** Notice in the outcome, given once. Null: no date was cut. */
+class CutNotice {
+  #count = 0;
+  #first = "";
+
+  add(date: string): void {
+    if (this.#count === 0) this.#first = date.slice(0, CUT_EXAMPLE_CHARACTERS);
+    this.#count += 1;
+  }
+
+  words(): string | null {
+    if (this.#count === 0) return null;
+    const dates =
+      this.#count === 1 ? "1 date finer than a millisecond was" : `${this.#count} dates finer than a millisecond were`;
+    return `${dates} cut to it, the first: ${JSON.stringify(this.#first)}`;
+  }
+}
+
+/** The indexes of colliding readings among the storable ones. Reads the operation twice at most. */
+async function findColliding(
+  transaction: IngestTransaction,
+  operation: QueuedOperation,
+  lastMs: number,
+): Promise<ReadonlySet<number>> {
+  const body = decompressed(operation.body);
+  const { count, hasFiner } = survey(body);
+  if (!hasFiner) return new Set();
+  const columns = new ReadingColumns(count);
+  const beyond: string[] = [];
+  const { resolve } = createResolver(transaction, operation);
+  for (const element of readPushParts(body)) {
+    const variable = await resolve(element);
+    if (typeof variable === "string") continue;
+    const judge = new ReadingJudge(element, variable, lastMs);
+    const position = columns.positionOf(variable);
+    for (const reading of element.data) {
+      if (judge.faultOf(reading) !== null) continue;
+      const version = variable.isVersioned ? versionOf(element, reading) : undefined;
+      const labels = version === undefined ? null : { version, tags: null, batchTags: null };
+      columns.add(0, position, judge.atMs, reading.value, labels);
+      beyond.push(judge.beyond);
+    }
+  }
+  return collidingIn(columns, beyond);
+}
+
+function survey(body: Uint8Array): { readonly count: number; readonly hasFiner: boolean } {
+  let count = 0;
+  let hasFiner = false;
+  for (const { data } of readPushParts(body)) {
+    count += data.length;
+    hasFiner ||= data.some(({ date }) => date.length >= 24 && MAYBE_FINER.test(date));
+  }
+  return { count, hasFiner };
+}
+
+function collidingIn(columns: ReadingColumns, beyond: readonly string[]): ReadonlySet<number> {
+  const colliding = new Set<number>();
+  const order = columns.order();
+  for (let from = 0; from < order.length; ) {
+    const first = order[from] ?? 0;
+    let end = from + 1;
+    while (end < order.length && isSamePoint(columns, first, order[end] ?? 0)) end += 1;
+    const point = order.subarray(from, end);
+    from = end;
+    if (point.every((index) => beyond[index] === beyond[first])) continue;
+    const byVersion = Map.groupBy(point, (index) => columns.labelsOf(index)?.version ?? null);
+    for (const indices of byVersion.values())
+      if (differ(columns, beyond, indices)) for (const index of indices) colliding.add(index);
+  }
+  return colliding;
+}
+
+function isSamePoint({ variable, atMs }: ReadingColumns, one: number, other: number): boolean {
+  return variable[one] === variable[other] && atMs[one] === atMs[other];
+}
+
+/** Of one exact date the last value counts, as always; values of different dates must be equal. */
+function differ({ value }: ReadingColumns, beyond: readonly string[], indices: readonly number[]): boolean {
+  const last = new Map(indices.map((index) => [beyond[index], value[index]]));
+  return new Set(last.values()).size > 1;
+}
+
+// Decides which parts of an operation can be stored: the variable of each element, and the readings with a valid date
+// and value.
+
+/**
+ * The variable that an element names, or why it names none. Called in the order of the elements of one operation: the
+ * first settles the kind.
+ */
+interface Resolver {
+  resolve(element: PushElement): Promise<VariableFacts | string>;
+  /** The same for the beginning of an element, which settles nothing: other names may follow. */
+  resolveHead(element: PushElement): Promise<VariableFacts | string>;
+  /** Whether an element may name its variable in this way, by the rule of one kind a call. */
+  admits(kind: IdentifierKind): boolean;
+  /** An element named its variable in this way. */
+  settle(kind: IdentifierKind): void;
+}
+
+function createResolver(
+  transaction: IngestTransaction,
+  { accountId, calculationId }: Pick<QueuedOperation, "accountId" | "calculationId">,
+): Resolver {
+  let kindOfCall: IdentifierKind | null = null;
+  let output: number | null | undefined;
+  const resolveBy = async (
+    counting: IdentifierKind | null,
+    kind: IdentifierKind | null,
+    element: PushElement,
+  ): Promise<VariableFacts | string> => {
+    if (kind === null) return incomplete(element);
+    const value = kind === counting ? element[kind] : undefined;
+    // "One kind of source identifier a call": the first kind counts (platform facts, *Push*).
+    if (value === undefined) return `one kind of identifier a call: this call began with ${counting}`;
+    if (typeof value === "number" && value < 1) return `${kind} ${value} is below 1, where ids begin`;
+    const { mappingConfig, variableTypeId } = element;
+    const variable = await transaction.findVariable(accountId, {
+      by: kind,
+      value,
+      mappingConfig,
+      variableTypeId,
+    });
+    if (variable === null) return "no such variable in this account";
+    if (calculationId === null) return variable.isCalculated ? IS_CALCULATED : variable;
+    if (output === undefined) output = await transaction.outputOf(accountId, calculationId);
+    return output === variable.id ? variable : SUPERSEDED;
+  };
+  return {
+    resolve(element) {
+      const kind = identifierKind(element);
+      kindOfCall ??= kind;
+      return resolveBy(kindOfCall, kind, element);
+    },
+    resolveHead(element) {
+      const kind = identifierKind(element);
+      return resolveBy(kindOfCall ?? kind, kind, element);
+    },
+    admits: (kind) => kind === (kindOfCall ?? kind),
+    settle(kind) {
+      kindOfCall ??= kind;
+    },
+  };
+}
+
+function wordsOf(element: PushElement): string {
+  return targetWords(element) || "(no target)";
+}
+
+function incomplete(element: PushElement): string {
+  return element.mappingConfig === undefined && element.variableTypeId === undefined
+    ? "names neither a variableId, nor a mappingConfig or variableTypeId beside a source"
+    : "names no source";
+}
+
+/** Why a reading cannot be stored, and the text to quote. */
+interface ReadingFault {
+  readonly reason: string;
+  readonly example?: string;
+}
+
+/** Checks the readings of one element; the result for the latest is in its fields, to save an object a reading. */
+class ReadingJudge {
+  /** Milliseconds since 1970 in UTC. */
+  atMs = Number.NaN;
+  /** Decimals of the date beyond the millisecond, which were cut; mostly none. */
+  beyond = "";
+  readonly #element: PushElement;
+  readonly #zone: string;
+  readonly #lastMs: number;
+
+  /** `lastMs`: the latest date that a reading may have. */
+  constructor(element: PushElement, variable: VariableFacts, lastMs: number) {
+    this.#element = element;
+    this.#zone = ianaZone(variable.sourceZoneId) ?? "UTC";
+    this.#lastMs = lastMs;
+  }
+
+  faultOf(reading: PushReading): ReadingFault | null {
+    this.beyond = "";
+    this.atMs = plainInstantMs(reading.date);
+    if (Number.isNaN(this.atMs)) {
+      const read = readInstant(reading.date, this.#zone, READING_RULE);
+      if (read.kind === "refused") return { reason: read.reason, example: reading.date };
+      this.atMs = read.ms;
+      this.beyond = read.beyond;
+    }
+    if (!Number.isFinite(reading.value)) return { reason: "the value is beyond the range of a number" };
+    if (versionOf(this.#element, reading)?.includes("\0") === true)
+      return { reason: "the version holds a NUL character, which cannot be stored" };
+    if (this.atMs > this.#lastMs) return { reason: BEYOND_HORIZON, example: reading.date };
+    return null;
+  }
+}
+
+function versionOf(element: PushElement, reading: PushReading): string | undefined {
+  return reading.version || element.version;
 }

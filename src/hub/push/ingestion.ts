@@ -4,14 +4,15 @@
  */
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
-import type { Clock } from "#core/clock.ts";
-import type { Logger } from "#core/log.ts";
-import { createRareWarning } from "#core/rare-warnings.ts";
+import { type Clock, isoInstant } from "#core/clock.ts";
+import { createRareWarning, type Logger } from "#core/log.ts";
 import { besideModule } from "#core/threads/beside.ts";
+import { targetWords } from "#wire/index.ts";
 import type { HubOptions } from "../options.ts";
-import type { IngestReport, OperationStore } from "../store/store.ts";
-import type { Retention } from "../store/version-plan.ts";
-import { periodOf } from "./damaged-points.ts";
+import type { ReadingColumns } from "../store/columns.ts";
+import type { DamagedPoints, IngestReport } from "../store/ingest.ts";
+import type { OperationStore } from "../store/operations.ts";
+import type { Retention } from "../store/records.ts";
 import type { TouchedPoints } from "./touched.ts";
 
 export interface WorkerData {
@@ -236,4 +237,30 @@ function createRecorder({ operations, log, onFinished }: IngestionParts) {
     },
     flush,
   };
+}
+
+// Readings that cannot be merged with stored points, since these are damaged.
+
+/** Readings of one operation that were not stored, although they can be. */
+export interface Refused {
+  /** Index of the operation in its group. */
+  readonly operation: number;
+  readonly target: string;
+  readonly reason: string;
+  readonly count: number;
+}
+
+/** As `DELETE /data` takes it: without its end. */
+function periodOf({ firstMs, lastMs }: Pick<DamagedPoints, "firstMs" | "lastMs">): string {
+  const [from, to] = [firstMs, lastMs + 1].map((ms) => isoInstant(Temporal.Instant.fromEpochMilliseconds(ms)));
+  return `from ${from} to before ${to}`;
+}
+
+export function* refusedBy(damaged: readonly DamagedPoints[], columns: ReadingColumns): Generator<Refused> {
+  for (const { variableId, refused, ...period } of damaged) {
+    const target = targetWords({ variableId });
+    const reason = `the stored points ${periodOf(period)} are damaged: remove them, and send this period again`;
+    for (const [operation, { length }] of Map.groupBy(refused, (index) => columns.operation[index] ?? 0))
+      yield { operation, target, reason, count: length };
+  }
 }

@@ -1,4 +1,6 @@
-/** Outcomes of pushes, and the commands for failed ones (extensions of Headgate, `docs/hub-choices.md`, *Outcomes*). */
+/**
+ * Outcomes of pushes, and the commands for failed ones (extensions of Headgate, `docs/hub/readings.md`, *Outcomes*).
+ */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { HttpProblem } from "#wire/http-problem.ts";
@@ -7,7 +9,8 @@ import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import type { HubStore, OperationRecord } from "../store/store.ts";
+import type { OperationRecord } from "../store/operations.ts";
+import type { HubStore } from "../store/store.ts";
 import { sendList } from "../structure/lists.ts";
 import { notFound } from "../structure/pages.ts";
 import { isoOfMs } from "../time.ts";

@@ -5,17 +5,21 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { faultPoint } from "#core/faults.ts";
-import { HttpProblem } from "#wire/http-problem.ts";
+import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
 import {
   elementsOfStandard,
   OPERATION_TIMEOUT_DEFAULT_SEC,
   type PushAccepted,
+  PushBodyFault,
   type PushQuery,
   pushAccepted,
   pushBody,
   pushQuery,
+  readPushParts,
+  scanReadings,
   standardBody,
   type UnknownNames,
+  WEBHOOK_WARNING,
 } from "#wire/index.ts";
 import {
   bareOperationId,
@@ -25,20 +29,25 @@ import {
   traceLinkOf,
 } from "#wire/push-request.ts";
 import type { HubContext } from "../context.ts";
+import { reachOf } from "../deliveries/receivers.ts";
 import { callerOf } from "../http/access.ts";
 import { utf8Of } from "../http/json-bodies.ts";
-import { parsed } from "../http/problems.ts";
+import { invalidField, parsed } from "../http/problems.ts";
 import { described, type RouteFacts } from "../http/route.ts";
 import { judgeFields } from "../http/unknown-names.ts";
 import { warn } from "../http/warnings.ts";
-import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/store.ts";
+import type { Acceptance, EarlierAcceptance, KeyedPush, NewOperation } from "../store/operations.ts";
 import type { Principal } from "../token/guard.ts";
-import { countReadings } from "./body.ts";
 import { packed } from "./body-compression.ts";
 import { timeoutOf } from "./operations.ts";
 import { fileIdOfPush } from "./origin.ts";
-import { takeQuota } from "./quota.ts";
-import { readWebhookUrl } from "./webhook-url.ts";
+
+const DAY_MS = 86_400_000;
+
+/** The event loop runs after so many elements and readings: some milliseconds. */
+const YIELD_EVERY = 10_000;
+
+const yieldTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export async function pushRoutes(app: FastifyInstance, context: HubContext): Promise<void> {
   // Any content type: the bytes are kept as received.
@@ -200,4 +209,99 @@ function readQuery(request: FastifyRequest): PushQuery {
 async function webhookOfFile({ store }: HubContext, { accountId, user }: Principal, operationId: string) {
   const id = fileIdOfPush({ userId: user.id, operationId });
   return id === null ? null : ((await store.files.one(accountId, id))?.webhookUrl ?? null);
+}
+
+// Reads the body of a push; a refusal is a problem that names the path.
+
+/** Number of readings; `unknown` gets the fields that no push has. Throws a 400 that names the path. */
+export async function countReadings(bytes: Uint8Array, unknown: UnknownNames = new Map()): Promise<number> {
+  // Most bodies have the form that is counted at a third of the cost of parsing.
+  const scan = scanReadings(bytes);
+  for (let turn = scan.next(); ; turn = scan.next()) {
+    if (turn.done !== true) await yieldTurn();
+    else if (turn.value === null) break;
+    else return turn.value;
+  }
+  return countParsed(bytes, unknown);
+}
+
+async function countParsed(bytes: Uint8Array, unknown: UnknownNames): Promise<number> {
+  let received = 0;
+  let sinceYield = 0;
+  try {
+    for (const { data } of readPushParts(bytes, undefined, unknown)) {
+      received += data.length;
+      sinceYield += 1 + data.length;
+      if (sinceYield < YIELD_EVERY) continue;
+      sinceYield = 0;
+      await yieldTurn();
+    }
+    return received;
+  } catch (thrown) {
+    if (!(thrown instanceof PushBodyFault)) throw thrown;
+    if (thrown.path === null) throw new HttpProblem(400, "invalid-json", thrown.message);
+    throw invalidRequest(thrown.message, [{ path: thrown.path, message: thrown.words }]);
+  }
+}
+
+// The `webhookUrl` of a request: where the outcome is sent.
+
+/** Null, and a warning: the push is accepted, and its outcome is available by GET /operations/{operationId} alone. */
+export function readWebhookUrl(text: string | undefined, hosts: readonly string[], reply: FastifyReply): string | null {
+  if (text === undefined || text === "") return null;
+  const url = URL.parse(text);
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw invalidField("webhookUrl", "is an http or https URL");
+  if (reachOf(url, hosts) !== "refused") return url.href;
+  warn(
+    reply,
+    `${WEBHOOK_WARNING} the outcome will not be sent to ${url.host}: this hub sends outcomes to ` +
+      "public addresses at port 443 (https), and to the hosts of its webhook.hosts",
+  );
+  return null;
+}
+
+// Quotas of an account for a day (UTC): points and bytes pushed (specification, *Limits*: customer-level,
+// configurable).
+
+interface Amount {
+  readonly points: number;
+  readonly bytes: number;
+}
+
+/**
+ * Takes the amount from the rest of today's quota; the result returns it. Throws a 429 until tomorrow, a 413 when a
+ * whole day is not enough.
+ */
+async function takeQuota(
+  { options, store, clock }: HubContext,
+  accountId: number,
+  amount: Amount,
+): Promise<() => Promise<void>> {
+  const own = options.accounts.find(({ id }) => id === accountId)?.limits;
+  const points = own?.pointsPerDay ?? options.customerLimits.pointsPerDay ?? null;
+  const bytes = own?.bytesPerDay ?? options.customerLimits.bytesPerDay ?? null;
+  if (points === null && bytes === null) return async () => {};
+  if (amount.points > (points ?? Number.POSITIVE_INFINITY) || amount.bytes > (bytes ?? Number.POSITIVE_INFINITY))
+    throw new HttpProblem(
+      413,
+      "too-large",
+      `${amount.points} points in ${amount.bytes} bytes are more than the account may push in a day ` +
+        `(${words(points, bytes)}): send less at a time`,
+    );
+  const nowMs = clock.now().epochMilliseconds;
+  const day = new Date(nowMs).toISOString().slice(0, 10);
+  if (!(await store.usage.take(accountId, day, amount, { points, bytes })))
+    throw new HttpProblem(
+      429,
+      "quota-exceeded",
+      `the account has used up what it may push in a day (${words(points, bytes)}); the next day begins at 00:00 UTC`,
+      undefined,
+      Math.ceil((DAY_MS - (nowMs % DAY_MS)) / 1_000),
+    );
+  return () => store.usage.give(accountId, day, amount);
+}
+
+function words(points: number | null, bytes: number | null): string {
+  return [...(points === null ? [] : [`${points} points`]), ...(bytes === null ? [] : [`${bytes} bytes`])].join(", ");
 }

@@ -11,7 +11,7 @@ import type { LookUpAll } from "../deliveries/receivers.ts";
 import { createSender } from "../deliveries/sender.ts";
 import { createShares } from "../deliveries/shares.ts";
 import type { HubOptions } from "../options.ts";
-import type { DueWebhook, OperationStore } from "../store/store.ts";
+import type { DueWebhook, OperationStore } from "../store/operations.ts";
 import { type OriginStore, originsOf } from "./origin.ts";
 
 export interface Webhooks {

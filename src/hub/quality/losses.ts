@@ -2,10 +2,9 @@
 import type { LossPeriod, LossRow, MissingInterval, StepFacts } from "#wire/index.ts";
 import { bucketOf } from "../data/buckets.ts";
 import type { SeriesStore } from "../store/quality/series.ts";
+import type { MeasuredVariable } from "../store/quality/variables.ts";
 import { ZoneWriter } from "../time.ts";
 import { type Grid, gridOf } from "./grid.ts";
-import { type Ask, share, type VariableAsk } from "./job.ts";
-import { MissingRuns, type OnRun } from "./runs.ts";
 import { declaredStep, type KnownStep, learnedStep, UNKNOWN_STEP } from "./step.ts";
 
 export interface LossSettings {
@@ -13,6 +12,8 @@ export interface LossSettings {
   readonly onlyLosses: boolean;
   readonly maxDetails: number;
 }
+
+const DECIMALS = 1e6;
 
 /** The newest points from which step and phase are learned. */
 const LEARNED_FROM = 1_000;
@@ -224,4 +225,76 @@ export function cutWords(name: string, list: readonly unknown[], total: number):
   if (list.length >= total) return [];
   const more = "MaxDetails (at most 10000) or a shorter period lists more";
   return [`${name}: only the first ${list.length} of ${total} are listed; ${more}`];
+}
+
+// Finds runs of slots without a point.
+
+/** From a slot to another, excluded. */
+type OnRun = (from: number, end: number) => void;
+
+export class MissingRuns {
+  readonly #grid: Grid;
+  readonly #onRun: OnRun;
+  /** The first slot of which nothing is known yet. */
+  #next: number;
+
+  constructor(grid: Grid, onRun: OnRun) {
+    this.#grid = grid;
+    this.#onRun = onRun;
+    this.#next = grid.first;
+  }
+
+  /** In order; every slot from `from` to `end` (excluded) has a point. */
+  present(from: number, end = from + 1): void {
+    const reached = Math.min(from, this.#grid.end);
+    if (reached > this.#next) this.#onRun(this.#next, reached);
+    this.#next = Math.max(this.#next, Math.min(end, this.#grid.end));
+  }
+
+  finish(): void {
+    this.present(this.#grid.end, this.#grid.end);
+  }
+}
+
+// Tasks of the threads that judge series, and their results.
+
+export interface VariableAsk {
+  readonly variable: MeasuredVariable;
+  /** `source` and `period` by IANA name; `dates` Windows or IANA. */
+  readonly zones: { readonly source: string; readonly period: string; readonly dates: string };
+  /** Null: from the first point of the variable. */
+  readonly fromMs: number | null;
+  /** Not later than now. */
+  readonly untilMs: number;
+  readonly nowMs: number;
+}
+
+export type Ask<Settings> = VariableAsk & { readonly settings: Settings };
+
+export type SeriesJob =
+  | { readonly report: "losses"; readonly settings: LossSettings; readonly variables: readonly VariableAsk[] }
+  | { readonly report: "quality"; readonly settings: QualitySettings; readonly variables: readonly VariableAsk[] };
+
+export type SeriesAnswer =
+  /** Rows as JSON, with commas between them, of the first variables: `judged` of them, at least one. */
+  | { readonly kind: "rows"; readonly texts: readonly string[]; readonly judged: number }
+  /** The database is at fault, and the same may succeed later. */
+  | { readonly kind: "trouble"; readonly words: string };
+
+/** Null where nothing is expected. */
+export function share(part: number, whole: number): number | null {
+  return whole === 0 ? null : Math.round((part / whole) * DECIMALS) / DECIMALS;
+}
+
+export interface QualitySettings {
+  readonly maxDetails: number;
+  readonly maxScore: number | null;
+  readonly flatLine: FlatLineRule;
+  readonly outlierDeviations: number;
+}
+
+export interface FlatLineRule {
+  readonly points: number;
+  readonly lengthMs: number;
+  readonly zeros: boolean;
 }

@@ -5,7 +5,7 @@ import { besideModule } from "#core/threads/beside.ts";
 import { createWorkerPool } from "#core/threads/worker-pool.ts";
 import { FairQueue } from "#core/turns.ts";
 import type { HubOptions } from "../options.ts";
-import type { SeriesAnswer, SeriesJob, VariableAsk } from "./job.ts";
+import type { SeriesAnswer, SeriesJob, VariableAsk } from "./losses.ts";
 
 export interface SeriesThread {
   readonly store: HubOptions["store"];

@@ -3,8 +3,8 @@ import { workerData } from "node:worker_threads";
 import { wordsOf } from "#core/errors.ts";
 import { isDatabaseTrouble } from "#core/sql/trouble.ts";
 import { openSeries } from "../store/open.ts";
-import type { SeriesAnswer, SeriesJob } from "./job.ts";
 import { judge } from "./judge.ts";
+import type { SeriesAnswer, SeriesJob } from "./losses.ts";
 import { lossRows } from "./losses.ts";
 import type { SeriesThread } from "./service.ts";
 

@@ -1,12 +1,17 @@
 /** GET {base_url}/search: what the explorer finds sites, sources and variables with (an extension). */
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
+import { UNITS } from "#wire/index.ts";
 import { found, searchQuery } from "#wire/search.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { wordsOf } from "./words.ts";
+import type { SearchWord } from "../store/database.ts";
+
+const WORDS_MAX = 10;
+/** As in the index of PostgreSQL. */
+const CHARACTERS_MAX = 60;
 
 const ITEMS_DEFAULT = 50;
 const ITEMS_MAX = 200;
@@ -32,4 +37,34 @@ export async function searchRoutes(app: FastifyInstance, { store }: HubContext):
     const words = wordsOf(query.SearchText);
     return words.length === 0 ? [] : store.search.find(callerOf(request).accountId, words, items);
   });
+}
+
+// The words of a search, as the index of each database has them.
+
+/** Empty when nothing can be found. */
+function wordsOf(text: string): readonly SearchWord[] {
+  const words = text.trim().split(/\s+/).slice(0, WORDS_MAX);
+  return words.flatMap((word): SearchWord[] => {
+    const tokens = tokensOf(word);
+    const unitIds = unitsOf(word);
+    return tokens.length === 0 && unitIds.length === 0 ? [] : [{ tokens, unitIds }];
+  });
+}
+
+/** Without case and accents, cut at whatever is no letter or digit: safe in the question of either database. */
+function tokensOf(word: string): readonly string[] {
+  const plain = word.normalize("NFD").replace(/[\u0300-\u036f]/g, "");
+  const tokens = plain
+    .toLowerCase()
+    .normalize("NFC")
+    .split(/[^\p{L}\p{N}]+/u);
+  return tokens.filter((token) => token !== "").map((token) => token.slice(0, CHARACTERS_MAX));
+}
+
+/** Units by their symbol or name, whatever the case: a person who searches `kwh` means kWh. */
+function unitsOf(word: string): readonly number[] {
+  const folded = word.normalize("NFKC").toLowerCase();
+  return UNITS.filter(({ symbol, name }) =>
+    [symbol, name].some((one) => one.normalize("NFKC").toLowerCase() === folded),
+  ).map(({ id }) => id);
 }

@@ -7,12 +7,12 @@ import { passwordChangedMessage } from "../mail/messages.ts";
 import type { Steps } from "../store/database.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import { setPassword } from "../store/people/users.ts";
 import { endOpenedBy, isOpen } from "../store/sessions/sessions.ts";
-import type { UserRecord } from "../store/store.ts";
 import { ended, requireSame } from "../users/caller.ts";
-import { ownFact } from "./actor.ts";
 import type { BrowserSession } from "./sessions.ts";
+import { ownFact } from "./sessions.ts";
 
 /** A mail about a change is of use for this long. */
 const NEWS_MS = 7 * 86_400_000;

@@ -1,18 +1,18 @@
 /** A new password for a user who has forgotten the former one, by a link that works once. */
 import type { FastifyRequest } from "fastify";
 import type { HubContext } from "../context.ts";
-import { hashOfToken, newLinkSecret } from "../mail/link-secret.ts";
+import { hashOfToken, newLinkSecret } from "../mail/mail.ts";
 import { resetMessage } from "../mail/messages.ts";
 import type { Steps } from "../store/database.ts";
 import { addLink, claimLink, endLinks } from "../store/mail/links.ts";
 import { queueMail } from "../store/mail/mails.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import { endIdentities, endOpenings, setPassword, setProven, userById } from "../store/people/users.ts";
 import { endOpenedBy } from "../store/sessions/sessions.ts";
-import type { UserRecord } from "../store/store.ts";
 import { defaultAccount } from "../token/rights.ts";
-import { ownFact, subjectOf } from "./actor.ts";
 import { hashOf, mailChange } from "./own-password.ts";
+import { ownFact, subjectOf } from "./sessions.ts";
 
 /** Links that one address is sent in an hour at most. */
 const LINKS_MAX = 5;

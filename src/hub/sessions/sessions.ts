@@ -11,14 +11,18 @@ import {
   createBrowser,
   hashOfCookie,
   isCsrfToken,
+  localPath,
   newCookieValue,
 } from "#core/pages/browser.ts";
+import { HttpProblem } from "#wire/http-problem.ts";
 import type { HubOptions } from "../options.ts";
-import type { AuditFact } from "../store/people/audit.ts";
-import type { HubStore, UserRecord } from "../store/store.ts";
+import type { Actor, AuditFact } from "../store/people/audit.ts";
+import type { UserRecord } from "../store/people/records.ts";
+import type { HubStore } from "../store/store.ts";
 import { defaultAccount, isAdmin, mayAccess, mayManage } from "../token/rights.ts";
 import { userGeneration } from "../token/tokens.ts";
-import { actorIn, ownFact, subjectOf } from "./actor.ts";
+
+const PATHS = { code: "/sign-in/code", password: "/password/change" } as const;
 
 /** A session is noted as seen so often at most, and ten times within the time after which it ends unused. */
 const SEEN_MS = 60_000;
@@ -191,4 +195,62 @@ function missingOf({ totp, mustChangePassword }: UserRecord, secondFactor: boole
 /** Changes when the sessions of the user end. The hash reveals nothing about the password. */
 function generationOf(user: UserRecord): string {
   return hash("sha256", `session ${userGeneration(user)}`, "base64url").slice(0, 22);
+}
+
+// The actor of a request from a browser, for the audit trail.
+
+type Person = Pick<BrowserSession, "user" | "impersonator">;
+
+export function actorIn({ user, impersonator }: Person, { ip }: FastifyRequest): Actor {
+  const other = impersonator === null ? null : { id: impersonator.id, name: impersonator.username };
+  return { id: user.id, name: user.username, impersonator: other, address: ip };
+}
+
+/** Something that a user did about himself. */
+export function ownFact(
+  person: Person,
+  request: FastifyRequest,
+  { action, atMs, facts = {} }: Pick<AuditFact, "action" | "atMs" | "facts">,
+): AuditFact {
+  const { user } = person;
+  return { atMs, actor: actorIn(person, request), action, subject: subjectOf(user), facts };
+}
+
+export function subjectOf({ id, username }: Pick<UserRecord, "id" | "username">): AuditFact["subject"] {
+  return { kind: "user", id, name: username };
+}
+
+// Pages are for browsers: a visitor without a session is led to the sign-in instead of being refused.
+
+/** The visitors of a page: all; one who has begun to sign in; one who has signed in. */
+export type PageAccess = "visitor" | "entering" | "member";
+
+/** Path of the page that takes the next step of a sign-in, or the one that was asked for. */
+export function nextPath(missing: BrowserSession["missing"], next: string | null): string {
+  if (missing === null) return next ?? "/me";
+  return PATHS[missing] + (next === null ? "" : `?next=${encodeURIComponent(next)}`);
+}
+
+/** Returns the session, or null where it is not needed; `led` when the answer leads elsewhere. */
+export async function admitToPage(
+  sessions: Sessions,
+  access: PageAccess,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<BrowserSession | null | "led"> {
+  const isQuestion = request.method === "GET" || request.method === "HEAD";
+  if (!isQuestion && !sessions.browser.isSameOrigin(request))
+    throw new HttpProblem(403, "missing-right", "this form was sent by a page of another site, and nothing was done");
+  const session = await sessions.of(request);
+  if (access === "visitor" || (access === "entering" && session !== null)) return session;
+  // A form cannot be sent again by an address, so that only questions are repeated after the sign-in.
+  const asked = isQuestion ? localPath(request.url) : null;
+  const ask = asked === null ? "?done=ended" : `?next=${encodeURIComponent(asked)}`;
+  if (session === null) {
+    void reply.redirect(`${sessions.browser.base}/sign-in${ask}`, 303);
+    return "led";
+  }
+  if (session.missing === null) return session;
+  void reply.redirect(sessions.browser.base + nextPath(session.missing, asked), 303);
+  return "led";
 }

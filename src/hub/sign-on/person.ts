@@ -1,10 +1,9 @@
 /** The facts that the hub takes from the claims of a person. */
 
-import { nameOf } from "#core/sign-on/claims.ts";
 import type { SignedOn } from "#core/sign-on/provider.ts";
+import { type Claims, fits, nameOf } from "#core/sign-on/provider.ts";
 import { userNameFault } from "#wire/index.ts";
 import type { ExternalPerson } from "../store/sign-on/external-identities.ts";
-import { grantedBy } from "./grants.ts";
 import type { OidcProvider } from "./options.ts";
 
 const NAME_CHARACTERS_MAX = 200;
@@ -27,4 +26,26 @@ export function personOf(settings: OidcProvider, { issuer, subject, claims }: Si
     lastName: text("family_name"),
     granted: grantedBy(settings, claims),
   };
+}
+
+// Accounts, and roles in each, by the claims of a person.
+
+interface Granted {
+  readonly accountId: number;
+  /** In the order of the grants; none: the person may not enter. */
+  readonly roles: readonly string[];
+}
+
+/** Each account that the grants name, with what these claims give there. */
+export function grantedBy({ grants }: Pick<OidcProvider, "grants">, claims: Claims): readonly Granted[] {
+  const accounts = new Map<number, Set<string>>();
+  for (const { accounts: entered, roles, ...rule } of grants) {
+    const holds = fits(rule, claims);
+    for (const accountId of entered) {
+      const given = accounts.get(accountId) ?? new Set();
+      accounts.set(accountId, given);
+      if (holds) for (const role of roles) given.add(role);
+    }
+  }
+  return [...accounts].map(([accountId, roles]) => ({ accountId, roles: [...roles] }));
 }

@@ -2,7 +2,7 @@
  * Readings of a group of operations between the queue and the tables: columns of numbers, so that a quarter
  * of a million of them takes a few megabytes and no garbage collection.
  */
-import type { VariableFacts } from "./store.ts";
+import type { VariableFacts } from "./records.ts";
 
 /** Rare facts of a reading. Tags are JSON objects, ready to store. */
 export interface Labels {

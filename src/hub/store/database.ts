@@ -3,10 +3,11 @@
  * statements and receives their results; each database drives it, SQLite at once and PostgreSQL over the
  * network.
  */
+
+import { ConfigError } from "#core/errors.ts";
 import type { OneStatement } from "#core/sql/statements.ts";
 import type { SqlDialect, SqlValue } from "./filter-sql.ts";
-import type { SearchDialect } from "./search/search.ts";
-import type { Listing, Page } from "./store.ts";
+import type { Listing, Page } from "./records.ts";
 import type { Where } from "./where.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -114,4 +115,27 @@ export async function listed<Item>(
 ): Promise<Listing<Item>> {
   const { rows: found, total } = await ask(() => dialect.page(select, where, page));
   return { rows: found.map(itemOf), total };
+}
+
+/** Errors for a database that cannot be opened as the store of the hub. */
+export function otherStore(subject: string, words: string): ConfigError {
+  const message = `the store of the hub ${subject} ${words}`;
+  return new ConfigError("HG-HUB-002", { operation: "open store", subject, message });
+}
+
+export type SearchedTable = "site" | "source" | "variable";
+
+/** The SQL of a search. */
+export interface SearchDialect {
+  /** A condition on the row of the table, whose one parameter is the question. */
+  readonly found: (table: SearchedTable) => string;
+  /** `isWhole`: the last token of a word is no beginning. */
+  readonly question: (accountId: number, words: readonly SearchWord[], isWhole: boolean) => string;
+}
+
+/** A word of a person: all of its tokens, the last of which may be a beginning, or one of the units that it names. */
+export interface SearchWord {
+  /** Letters and digits alone. */
+  readonly tokens: readonly string[];
+  readonly unitIds: readonly number[];
 }

@@ -12,7 +12,7 @@ import { isoOfMs } from "../time.ts";
 import { change, type Database, insert, listed, type Row, row, rows, type Steps, update } from "./database.ts";
 import { addChangeEvent, addStructureEvent, type ChangedStructure } from "./events/structure-events.ts";
 import { requireRoom } from "./owned.ts";
-import type { Listing, Page } from "./store.ts";
+import type { Listing, Page } from "./records.ts";
 import { jsonOf, text } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 

@@ -1,6 +1,6 @@
 /** Records of stored files. */
 import { randomUUID } from "node:crypto";
-import type { FileState } from "#wire/index.ts";
+import { type FileState, storedFile } from "#wire/index.ts";
 import { OFFERED_FROM, statesBefore } from "../files/states.ts";
 import {
   apartFor,
@@ -8,19 +8,31 @@ import {
   type Database,
   insert,
   listed,
+  type Row,
   row,
   rows,
   type Steps,
   type StoreDialect,
 } from "./database.ts";
 import { addEvents, type NewEvent } from "./events/events.ts";
-import { fileStateEvents } from "./events/file-states.ts";
 import { containing, foldedText, type SqlValue } from "./filter-sql.ts";
 import { isOwned } from "./owned.ts";
-import type { FileAdded, FileChange, FileRecord, FileStore, FilesFilter, FilesRemoved, NewFile } from "./store.ts";
-import { columnsOf, recordOf } from "./stored/file-rows.ts";
+import type {
+  FileAdded,
+  FileChange,
+  FileRecord,
+  FileStore,
+  FilesFilter,
+  FilesRemoved,
+  NewFile,
+} from "./stored-files.ts";
+import { jsonOf } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 
+const { shape } = storedFile;
+const [viaOf, stateOf] = [oneOf(shape.via), oneOf(shape.state)];
+const [scanOf, kindOf] = [oneOf(shape.scan), oneOf(shape.cloudItemTypeId)];
+const FAILURES: readonly FileState[] = ["quarantined", "discarded", "partly-discarded", "unclaimed"];
 const FILES = { columns: "*", from: "stored_file", order: "id" };
 const FIRST_USE = "INSERT INTO stored_bytes (account_id, bytes) VALUES (?, 0) ON CONFLICT DO NOTHING";
 const TAKE = `UPDATE stored_bytes SET bytes = bytes + ? WHERE account_id = ?
@@ -262,4 +274,112 @@ function whereOf(dialect: StoreDialect, accountId: number, filter: FilesFilter):
     where.condition({ sql, values: [...inName.values, ...inTag.values] });
   }
   return where;
+}
+
+// Events about the states of stored files.
+
+interface StatedFile {
+  readonly id: number;
+  readonly fileName: string;
+  readonly siteId: number | null;
+  readonly size: number;
+  readonly via: string;
+}
+
+interface FileStateChange {
+  readonly state: FileState;
+  readonly reason: string | null;
+  readonly atMs: number;
+  readonly run?: string | null | undefined;
+  readonly triggerId?: number | null | undefined;
+  /** Whether a person should see it, where the state does not say. */
+  readonly isFailure?: boolean;
+}
+
+/** None of `processing`, in which a file is for a moment. */
+function fileStateEvents(accountId: number, file: StatedFile, changed: FileStateChange): readonly NewEvent[] {
+  const { state, reason, atMs, run = null, triggerId = null, isFailure = FAILURES.includes(state) } = changed;
+  if (state === "processing") return [];
+  const { id, fileName, siteId, size, via } = file;
+  return [
+    {
+      ...{
+        accountId,
+        type: "file.state",
+        subject: { kind: "file", id, name: fileName },
+        atMs,
+        state,
+        isFailure,
+        siteId,
+      },
+      facts: { reason, size, via, triggerId, run },
+    },
+  ];
+}
+
+// Converts records of stored files from and to rows of both databases.
+
+function columnsOf(accountId: number, file: NewFile) {
+  return {
+    account_id: accountId,
+    name: file.fileName,
+    base_name: file.fileName.slice(file.fileName.lastIndexOf("/") + 1),
+    bytes: file.size,
+    sha256: file.sha256,
+    kind: file.cloudItemTypeId,
+    content_type: file.contentType,
+    tags: jsonOf(file.tags),
+    site_id: file.siteId,
+    created_ms: file.createdMs,
+    created_by: file.createdBy,
+    created_by_id: file.createdById ?? null,
+    via: file.via,
+    state: file.unclaimed === undefined ? "received" : "unclaimed",
+    reason: file.unclaimed ?? null,
+    trigger_id: file.triggerId,
+    scan: file.isScanned ? "waiting" : "none",
+    updated_ms: file.createdMs,
+    idempotency_key: file.idempotencyKey ?? null,
+    webhook_url: file.webhookUrl ?? null,
+    unanswered_until_ms: file.unansweredUntilMs ?? null,
+  };
+}
+
+/** Many records are read for each file: a schema takes ten times as long. */
+function oneOf<Name extends string>({ options }: { readonly options: readonly Name[] }): (value: unknown) => Name {
+  const names = new Map<unknown, Name>(options.map((name) => [name, name]));
+  return (value) => {
+    const name = names.get(value);
+    if (name === undefined) throw new RangeError(`a stored file has the unknown value ${String(value)}`);
+    return name;
+  };
+}
+
+function recordOf(one: Row): FileRecord {
+  const text = (column: string) => (one[column] === null ? null : String(one[column]));
+  const number = (column: string) => (one[column] === null ? null : Number(one[column]));
+  return {
+    id: Number(one["id"]),
+    accountId: Number(one["account_id"]),
+    fileName: String(one["name"]),
+    size: Number(one["bytes"]),
+    sha256: String(one["sha256"]),
+    cloudItemTypeId: kindOf(one["kind"]),
+    contentType: String(one["content_type"]),
+    tags: JSON.parse(String(one["tags"])),
+    siteId: number("site_id"),
+    createdMs: Number(one["created_ms"]),
+    createdBy: String(one["created_by"]),
+    createdById: number("created_by_id"),
+    via: viaOf(one["via"]),
+    state: stateOf(one["state"]),
+    reason: text("reason"),
+    updatedMs: Number(one["updated_ms"]),
+    repeatedMs: number("repeated_ms"),
+    webhookUrl: text("webhook_url"),
+    offers: Number(one["offers"]),
+    triggerId: number("trigger_id"),
+    run: text("run"),
+    scan: scanOf(one["scan"]),
+  };
 }

@@ -10,7 +10,17 @@ import { breath } from "#core/turns.ts";
 import { FORM_ENTITIES } from "#wire/index.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { sliceColumns, sliceOfRow } from "./form-values.ts";
-import { type FormFit, fieldIdsOf, finishForm, type NewForm, namedForm, ownedForm, type StoredForm } from "./forms.ts";
+import {
+  type FormDefinitions,
+  type FormFit,
+  fieldIdsOf,
+  finishForm,
+  type KnownIds,
+  type NewForm,
+  namedForm,
+  ownedForm,
+  type StoredForm,
+} from "./forms.ts";
 import {
   changesOf,
   heldAccounts,
@@ -22,27 +32,6 @@ import {
   writeStructure,
 } from "./structure-hold.ts";
 import { jsonOf } from "./structure-rows.ts";
-
-/** A site or a source that has values. */
-export interface ValuesOf {
-  readonly id: number;
-  readonly clientData: Readonly<Record<string, unknown>>;
-}
-/** Ids of the sites and the sources of the account, as far as a form can name them. */
-export type KnownIds = Readonly<Record<"site" | "source", ReadonlySet<number>>>;
-/** Brings the values of one entity to the new definition; undefined: they stay as they are. May throw. */
-export type Refit = (
-  before: StoredForm | null,
-  after: NewForm | null,
-  held: ValuesOf,
-  ids: KnownIds,
-) => object | undefined;
-
-/** Null: there is none. */
-export interface FormDefinitions {
-  readonly before: StoredForm | null;
-  readonly after: NewForm | null;
-}
 
 /** The last row that was brought to the definition: first slices, of one field after the other, then entities. */
 interface Place {

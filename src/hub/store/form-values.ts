@@ -2,21 +2,10 @@
 import { FIELD_TYPES, FORM_ENTITIES } from "#wire/index.ts";
 import { markReaders, WHOLE_HISTORY } from "./calculated/marks.ts";
 import { change, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
-import { formsOf, type StoredForm } from "./forms.ts";
+import { formsOf, type HeldSlice, type SliceValue, type StoredForm } from "./forms.ts";
 import { isOwned } from "./owned.ts";
+import type { ValuesEntity } from "./records.ts";
 import { jsonOf } from "./structure-rows.ts";
-
-export type ValuesEntity = "site" | "source";
-
-export interface SliceValue {
-  readonly fromMs: number;
-  /** Null: no value from then on. */
-  readonly value: unknown;
-}
-export interface HeldSlice extends SliceValue {
-  readonly id: number;
-  readonly fieldId: number;
-}
 
 export const sliceColumns = "id, field_id, from_ms, value";
 
@@ -245,4 +234,10 @@ export function* findForms(
     slices: { site: site.slices, source: source.slices },
     ids: { site: site.ids, source: source.ids },
   };
+}
+
+/** A body whose values are as the plan says. */
+export interface ChangedValues<Body> {
+  readonly body: Body;
+  readonly values: ValuePlan | null;
 }

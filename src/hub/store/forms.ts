@@ -5,9 +5,7 @@ import { type Reader, readersOfFields } from "./calculated/readers.ts";
 import { change, insert, type Row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import { addChangeEvent, addStructureEvent } from "./events/structure-events.ts";
 import { foldedText } from "./filter-sql.ts";
-import type { FormDefinitions, KnownIds, Refit } from "./form-slices.ts";
-import type { HeldSlice } from "./form-values.ts";
-import type { Listing, Page } from "./store.ts";
+import type { Listing, Page } from "./records.ts";
 import { jsonOf } from "./structure-rows.ts";
 
 export interface NewField {
@@ -239,4 +237,38 @@ function fieldColumns(field: NewField) {
     options: field.options === null ? null : jsonOf(field.options),
     reference_to: field.referenceTo,
   };
+}
+
+export interface HeldSlice extends SliceValue {
+  readonly id: number;
+  readonly fieldId: number;
+}
+
+/** Ids of the sites and the sources of the account, as far as a form can name them. */
+export type KnownIds = Readonly<Record<"site" | "source", ReadonlySet<number>>>;
+
+/** Brings the values of one entity to the new definition; undefined: they stay as they are. May throw. */
+export type Refit = (
+  before: StoredForm | null,
+  after: NewForm | null,
+  held: ValuesOf,
+  ids: KnownIds,
+) => object | undefined;
+
+/** Null: there is none. */
+export interface FormDefinitions {
+  readonly before: StoredForm | null;
+  readonly after: NewForm | null;
+}
+
+export interface SliceValue {
+  readonly fromMs: number;
+  /** Null: no value from then on. */
+  readonly value: unknown;
+}
+
+/** A site or a source that has values. */
+export interface ValuesOf {
+  readonly id: number;
+  readonly clientData: Readonly<Record<string, unknown>>;
 }

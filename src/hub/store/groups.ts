@@ -3,7 +3,7 @@ import type { Group, GroupBody } from "#wire/index.ts";
 import { change, type Database, insert, row, rows, type Steps } from "./database.ts";
 import { addStructureEvent, type ChangedStructure } from "./events/structure-events.ts";
 import { requireRoom } from "./owned.ts";
-import type { Listing, Page } from "./store.ts";
+import type { Listing, Page } from "./records.ts";
 import { text } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 

@@ -6,14 +6,13 @@
 import type { Clock } from "#core/clock.ts";
 import { graphOf } from "./calculated/calculated.ts";
 import { applied, applyFailed } from "./calculated/claims.ts";
-import { type DateInterval, intervalsOf, joined } from "./calculated/intervals.ts";
-import { markDue, NEAR_MS } from "./calculated/marks.ts";
+import { type DateInterval, intervalsOf, joined, markDue, NEAR_MS } from "./calculated/marks.ts";
 import type { ReadingColumns } from "./columns.ts";
 import { row, type Steps, type StoreDialect } from "./database.ts";
-import { addEvents, type NewEvent } from "./events/events.ts";
-import { pushOutcomeEvent, wantsPushOutcomes } from "./events/push-outcomes.ts";
+import { addEvents, type NewEvent, pushOutcomeEvent, wantsPushOutcomes } from "./events/events.ts";
+import type { IngestReport, QueuedOperation, WrittenReadings } from "./ingest.ts";
+import type { Outcome } from "./operations.ts";
 import { type ChangedPoints, RollupWatch } from "./rollups/watch.ts";
-import type { IngestReport, Outcome, QueuedOperation, WrittenReadings } from "./store.ts";
 
 /** The watches of an account. Add a field for a further effect of points. */
 interface Watched {

@@ -1,8 +1,8 @@
 /** The contract of ingestion, which has a thread and a connection of its own; see `store.ts`. */
 import type { ReadingColumns } from "./columns.ts";
 import type { Outcome } from "./operations.ts";
-import type { VariableFacts } from "./store.ts";
-import type { TargetBytes } from "./targets.ts";
+import type { VariableFacts } from "./records.ts";
+import type { TargetBytes, TargetQuery } from "./targets.ts";
 
 export interface QueuedOperation {
   readonly seq: number;
@@ -18,14 +18,6 @@ export interface QueuedOperation {
   readonly traceLink: string | null;
   /** As received, or compressed (`hub/push/body-compression.ts`). */
   readonly body: Uint8Array;
-}
-
-/** How an element names its variable: one column of the source (or the variable itself), and a selector. */
-export interface TargetQuery {
-  readonly by: "variableId" | "sourceId" | "sourceSerialNumber" | "sourceEan" | "sourceName" | "meterNumber";
-  readonly value: string | number;
-  readonly mappingConfig: string | undefined;
-  readonly variableTypeId: number | undefined;
 }
 
 /** Stored points that cannot be read. */

@@ -10,7 +10,7 @@ import { addStructureEvent } from "./events/structure-events.ts";
 import { type FoundForms, findForms } from "./form-values.ts";
 import { countOf } from "./owned.ts";
 import { changeMembers, type FoundUsers, findUsers, type MemberPlan, type UserKeys } from "./people/member-plan.ts";
-import type { StoredSite, StoredSource, StoredVariable, StructureEntity } from "./store.ts";
+import type { StoredSite, StoredSource, StoredVariable, StructureEntity } from "./records.ts";
 import { applyInSlices, changesOf, isMuch, undoPlans, whileChanging, writeStructure } from "./structure-hold.ts";
 import {
   CREATED_LISTS,

@@ -4,6 +4,7 @@ import type { Clock } from "#core/clock.ts";
 import { type Logger, silentLog } from "#core/log.ts";
 import type { HubOptions } from "../options.ts";
 import { FILTER_MS } from "./filter.ts";
+import type { IngestStore } from "./ingest.ts";
 import type { OpenMasterData } from "./master-data.ts";
 import {
   openPostgresCalculations,
@@ -14,12 +15,12 @@ import {
 import { openPostgresIngest } from "./postgres/ingest.ts";
 import { openPostgresSeries } from "./postgres/series.ts";
 import type { OpenSeries } from "./quality/series.ts";
+import type { Retention } from "./records.ts";
 import type { CalculationStore, ReadStore } from "./resources.ts";
 import { openSqliteCalculations, openSqliteMasterData, openSqliteStore, readSqliteStore } from "./sqlite/index.ts";
 import { openSqliteIngest } from "./sqlite/ingest.ts";
 import { openSqliteSeries } from "./sqlite/series.ts";
-import type { HubStore, IngestStore } from "./store.ts";
-import type { Retention } from "./version-plan.ts";
+import type { HubStore } from "./store.ts";
 
 export function openStore(
   options: HubOptions["store"],

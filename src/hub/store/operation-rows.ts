@@ -1,14 +1,7 @@
 /** Converts operations and their outcomes from and to rows of both databases. */
 import { isoOfMs } from "../time.ts";
-import type {
-  DueWebhook,
-  EarlierAcceptance,
-  KeyedPush,
-  NewOperation,
-  OperationRecord,
-  Outcome,
-  QueuedOperation,
-} from "./store.ts";
+import type { QueuedOperation } from "./ingest.ts";
+import type { DueWebhook, EarlierAcceptance, KeyedPush, NewOperation, OperationRecord, Outcome } from "./operations.ts";
 import { number, text } from "./structure-rows.ts";
 
 type Row = Readonly<Record<string, unknown>>;

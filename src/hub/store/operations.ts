@@ -1,6 +1,6 @@
 /** The contract of the queue of operations and of their outcomes, a part of `store.ts`. */
 import type { WebhookBody } from "#wire/index.ts";
-import type { Listing, Page } from "./store.ts";
+import type { Listing, Page } from "./records.ts";
 
 export interface NewOperation {
   readonly accountId: number;

@@ -1,5 +1,6 @@
 /** Rows that belong to an account, and how many it may have. */
 import type { Limited } from "../account-limits.ts";
+import { AccountFull } from "../account-limits.ts";
 import { row, type Steps, type StoreDialect } from "./database.ts";
 
 /** Whether the parent belongs to the account; it is not removed until the transaction ends. */
@@ -11,18 +12,6 @@ export function* isOwned(
 ): Steps<boolean> {
   const sql = `SELECT 1 FROM ${table} WHERE id = ? AND account_id = ?${forKeyShare}`;
   return (yield* row(sql, id, accountId)) !== undefined;
-}
-
-/** An account would have more rows than it may have. */
-export class AccountFull extends Error {
-  readonly table: Limited;
-  readonly most: number;
-
-  constructor(table: Limited, most: number) {
-    super(`the account has ${most} rows of ${table} at most`);
-    this.table = table;
-    this.most = most;
-  }
 }
 
 /** For use inside a write, before the rows are added. Throws `AccountFull`; undefined: no limit. */

@@ -1,5 +1,5 @@
 /** Converts points from rows of both databases. */
-import type { PointRow } from "./store.ts";
+import type { PointRow } from "./records.ts";
 import { number, text } from "./structure-rows.ts";
 
 type Row = Readonly<Record<string, unknown>>;

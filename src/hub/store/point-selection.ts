@@ -1,7 +1,7 @@
 /** Selects the rows of the tables of points for a read; the same SQL in either store. */
 import type { Row } from "./database.ts";
 import { bareOf } from "./point-rows.ts";
-import type { PointPage, PointRange, PointRow, PointView, VariableFacts } from "./store.ts";
+import type { PointPage, PointRange, PointRow, PointView, VariableFacts } from "./records.ts";
 
 export type HeadAsk = Omit<PointRange, keyof PointPage> & { readonly variable: VariableFacts };
 /** A short page of points, without their versions. */

@@ -5,10 +5,11 @@ import { markDependants, nowMs } from "./calculated/marks.ts";
 import { apartFor, change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";
 import { FAR_MS } from "./point-rows.ts";
 import { mayBeInBlocks, selection } from "./point-selection.ts";
+import type { Holding, VariableFacts, VariablesFilter } from "./records.ts";
 import { createRollupStore } from "./rollups/rollups.ts";
 import { dropRollups } from "./rollups/watch.ts";
 import { noteChange } from "./source-zones.ts";
-import type { Holding, PointStore, VariableFacts, VariablesFilter } from "./store.ts";
+import type { PointStore } from "./store.ts";
 import { factsOf, number, VARIABLE_FACTS } from "./structure-rows.ts";
 import { Where } from "./where.ts";
 

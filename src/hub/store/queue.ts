@@ -4,7 +4,7 @@
  */
 import { change, type Database, row, type Steps } from "./database.ts";
 import { earlierAcceptance, KEY_HOLDER } from "./operation-rows.ts";
-import type { EarlierAcceptance, KeyedPush, OperationStore } from "./store.ts";
+import type { EarlierAcceptance, KeyedPush, OperationStore } from "./operations.ts";
 import { number } from "./structure-rows.ts";
 
 type QueueMethods = Pick<OperationStore, "earlier" | "counts" | "nextWebhookMs" | "webhookDelivered" | "webhookFailed">;

@@ -4,16 +4,15 @@ import { change, type Database, insert, type Row, row, rows, type Steps, update 
 import {
   ENTITY_TYPES,
   type HeldForms,
-  type HeldSlice,
   heldForms,
   type Reference,
   requireFewSlices,
   requireReferences,
-  type SliceValue,
-  type ValuesEntity,
   zoneOfSource,
 } from "./form-values.ts";
+import type { HeldSlice, SliceValue } from "./forms.ts";
 import { FAR_MS } from "./point-rows.ts";
+import type { ValuesEntity } from "./records.ts";
 import { writeStructure } from "./structure-hold.ts";
 import { jsonOf, text } from "./structure-rows.ts";
 

@@ -3,7 +3,7 @@
  * durable; files of equal content share their bytes.
  */
 import type { FileKind, FileState, StoredFile } from "#wire/index.ts";
-import type { Listing, Page } from "./store.ts";
+import type { Listing, Page } from "./records.ts";
 
 export interface FileRecord extends Omit<StoredFile, "creationDate" | "stateDate" | "repeatedDate"> {
   readonly accountId: number;

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { faultPoint } from "#core/faults.ts";
 import { breath } from "#core/turns.ts";
-import type { VariableBody } from "#wire/index.ts";
+import type { SiteBody, SourceBody, VariableBody } from "#wire/index.ts";
 import { definitionFacts, type JudgeDefinition, putDefinition, withoutPlaces } from "./calculated/definitions.ts";
 import {
   markDependants,
@@ -14,7 +14,7 @@ import {
   WHOLE_HISTORY,
   zonesOf,
 } from "./calculated/marks.ts";
-import { type Reader, usersOf } from "./calculated/readers.ts";
+import { type Reader, type Removal, usersOf } from "./calculated/readers.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect, update } from "./database.ts";
 import {
   aboutSource,
@@ -24,11 +24,21 @@ import {
   addRemovalEvent,
   type Below,
 } from "./events/structure-events.ts";
+import type { FilterNode } from "./filter.ts";
 import type { SqlValue } from "./filter-sql.ts";
+import type { ChangedValues, HeldForms, JudgeValues } from "./form-values.ts";
 import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
+import type {
+  Listing,
+  Page,
+  StoredSite,
+  StoredSource,
+  StoredVariable,
+  StructureEntity,
+  VariablesFilter,
+} from "./records.ts";
 import { forgetRollups } from "./rollups/watch.ts";
 import { noteChange } from "./source-zones.ts";
-import type { Removal, StoredSite, StoredSource, StoredVariable, StructureEntity, StructureStore } from "./store.ts";
 import {
   changesOf,
   heldAccounts,
@@ -405,4 +415,67 @@ function* pointsOf(
     ids,
   );
   return { points: Number(held?.["points"]), variables: Number(held?.["variables"]) };
+}
+
+export interface StructureStore {
+  /**
+   * Values of forms are stored as `judge` says, as in the next method. All three throw `AccountFull` where the account
+   * has `most`.
+   */
+  createSite(accountId: number, body: SiteBody, judge?: JudgeValues, most?: number): Promise<number>;
+  /** Null when the site is not one of the account. */
+  createSource(accountId: number, body: SourceBody, judge?: JudgeValues, most?: number): Promise<StoredSource | null>;
+  /** Null when the source is not one of the account. A definition is stored as `judge` says. */
+  createVariable(accountId: number, body: VariableBody, judge?: JudgeDefinition, most?: number): Promise<number | null>;
+  /**
+   * Reads, changes and writes in one transaction; `change` may throw, and then nothing is written. `missing`:
+   * no such entity in the account; `no-parent`: the new site or source does not belong to the account.
+   */
+  changeSite(
+    accountId: number,
+    id: number,
+    change: (current: StoredSite, held: HeldForms) => ChangedValues<SiteBody>,
+  ): Promise<StoredSite | "missing">;
+  changeSource(
+    accountId: number,
+    id: number,
+    change: (current: StoredSource, held: HeldForms) => ChangedValues<SourceBody>,
+  ): Promise<StoredSource | "missing" | "no-parent">;
+  /** `points` of the variable so far, so that a change can depend on them. */
+  changeVariable(
+    accountId: number,
+    id: number,
+    change: (current: StoredVariable, points: number) => VariableBody,
+    judge?: JudgeDefinition,
+  ): Promise<StoredVariable | "missing" | "no-parent">;
+  /** Removes an entity with everything below it. With points below, only when `withPoints` is set. */
+  remove(accountId: number, entity: StructureEntity, id: number, withPoints: boolean): Promise<Removal>;
+  /** Removals of much that were begun and not finished. */
+  resumeRemovals(signal: AbortSignal): Promise<void>;
+  /** Ordered by id, as the next two methods. */
+  sites(accountId: number, filter: SitesFilter, page: Page): Promise<Listing<StoredSite>>;
+  sources(accountId: number, filter: SourcesFilter, page: Page): Promise<Listing<StoredSource>>;
+  variables(accountId: number, filter: VariablesFilter, page: Page): Promise<Listing<StoredVariable>>;
+}
+
+// ───────────────────────────────────────────────────────────── people: `identity.ts`, `people/people.ts`
+
+/** A list of values means any of them; fields combine with AND; absent fields do not filter. */
+export interface SitesFilter {
+  readonly ids?: readonly number[] | undefined;
+  /** All conditions must be true. */
+  readonly where?: readonly FilterNode[] | undefined;
+}
+
+export interface SourcesFilter {
+  readonly ids?: readonly number[] | undefined;
+  readonly siteIds?: readonly number[] | undefined;
+  readonly states?: readonly string[] | undefined;
+  readonly eans?: readonly string[] | undefined;
+  readonly serialNumbers?: readonly string[] | undefined;
+  readonly meterNumbers?: readonly string[] | undefined;
+  readonly names?: readonly string[] | undefined;
+  readonly tags?: readonly string[] | undefined;
+  /** All conditions must be true. */
+  readonly where?: readonly FilterNode[] | undefined;
 }

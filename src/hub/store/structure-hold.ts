@@ -10,8 +10,8 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { nowMs } from "./calculated/marks.ts";
 import { change, type Database, row, rows, type Steps, type StoreDialect } from "./database.ts";
+import type { StructureEntity } from "./records.ts";
 import { noteChange } from "./source-zones.ts";
-import type { StructureEntity } from "./store.ts";
 import {
   CHANGED_LISTS,
   CREATED_LISTS,

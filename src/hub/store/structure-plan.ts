@@ -3,7 +3,8 @@ import type { SiteBody, SourceBody, VariableBody } from "#wire/index.ts";
 import { markDependants, markReaders, markRezoned, nowMs, WHOLE_HISTORY, zonesOf } from "./calculated/marks.ts";
 import { rows, type Steps, type StoreDialect, update } from "./database.ts";
 import type { SqlValue } from "./filter-sql.ts";
-import { putSlices, sliceColumns, sliceOfRow, type ValuePlan, type ValuesEntity } from "./form-values.ts";
+import { putSlices, sliceColumns, sliceOfRow, type ValuePlan } from "./form-values.ts";
+import type { ValuesEntity } from "./records.ts";
 import {
   SOURCES,
   siteColumns,

@@ -3,7 +3,7 @@
  * stores.
  */
 import { type Calculated, calculated, type SiteBody, type SourceBody, type VariableBody } from "#wire/index.ts";
-import type { StoredSite, StoredSource, StoredVariable, VariableFacts } from "./store.ts";
+import type { StoredSite, StoredSource, StoredVariable, VariableFacts } from "./records.ts";
 
 /** JSON as text. A boolean is 1 or 0 where the database has none. */
 type Row = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 /** Caches the variable of each target: a live meter names the same one each quarter-hour. */
-import type { TargetQuery, VariableFacts } from "./store.ts";
+import type { VariableFacts } from "./records.ts";
 
 /** The column of the source by which an element names its variable. */
 export const SOURCE_COLUMNS: Readonly<Record<Exclude<TargetQuery["by"], "variableId">, string>> = {
@@ -148,4 +148,12 @@ export class TargetCache {
 /** All parts except the value; the free text comes last, so that equal texts are equal kinds. */
 function kindOf(accountId: number, { by, mappingConfig, variableTypeId }: TargetQuery): string {
   return `${accountId} ${by} ${variableTypeId ?? ""} ${mappingConfig === undefined ? "" : `=${mappingConfig}`}`;
+}
+
+/** How an element names its variable: one column of the source (or the variable itself), and a selector. */
+export interface TargetQuery {
+  readonly by: "variableId" | "sourceId" | "sourceSerialNumber" | "sourceEan" | "sourceName" | "meterNumber";
+  readonly value: string | number;
+  readonly mappingConfig: string | undefined;
+  readonly variableTypeId: number | undefined;
 }

@@ -1,13 +1,24 @@
 /**
  * Changing and removing sites, sources and variables: the usual companions of the specification's `PUT /sources`
- * (`docs/hub-choices.md`, *Changing structure*).
+ * (`docs/hub/structure.md`, *Changing structure*).
  */
-
 import type { Operation } from "fast-json-patch";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { z } from "zod";
+import { z } from "zod";
+import { caseless, queryBoolean } from "#wire/caseless.ts";
 import { HttpProblem, invalidRequest } from "#wire/http-problem.ts";
-import { siteBody, sourceBody, type VariableBody, variableBody } from "#wire/index.ts";
+import {
+  ianaZone,
+  REFERENTIAL_FIELDS,
+  site,
+  siteBody,
+  source,
+  sourceBody,
+  spacingFault,
+  type VariableBody,
+  variable,
+  variableBody,
+} from "#wire/index.ts";
 import { DefinitionChange } from "../calculated/definition/change.ts";
 import { inUse } from "../calculated/definition/in-use.ts";
 import { shownVariables } from "../calculated/definition/shown.ts";
@@ -17,17 +28,42 @@ import { callerOf } from "../http/access.ts";
 import { changedFixed, judgeFixed } from "../http/fixed-fields.ts";
 import { takeJson } from "../http/json-bodies.ts";
 import { invalidField, parsed } from "../http/problems.ts";
-import { described } from "../http/route.ts";
+import { described, type RouteFacts } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
-import type { StoredVariable, StructureEntity } from "../store/store.ts";
-import { changeFacts, removalQuery, SCHEMAS, VARIABLE_OF_SOURCE } from "./change-facts.ts";
+import type { StoredVariable, StructureEntity } from "../store/records.ts";
 import { withEan, withEanNumber } from "./ean-number.ts";
 import { applyPatch, type Fields, mergedValues } from "./json-patch.ts";
-import { requireKnown, requireSpacing } from "./known.ts";
 import { notFound, ONE, pathId } from "./pages.ts";
 
 /** A function from the current fields to the requested ones. */
 type Edit = (current: Fields) => Fields;
+
+const SCHEMAS = { site: siteBody, source: sourceBody, variable: variableBody } as const;
+const SHOWN = { site, source, variable } as const;
+const TAGS: Readonly<Record<StructureEntity, string>> = {
+  site: "Sites",
+  source: "Sources",
+  variable: "Variables",
+};
+
+const removalQuery = caseless(
+  z.object({
+    WithData: queryBoolean.optional().describe("Removes the points below, too. It cannot be undone."),
+  }),
+);
+const removed = z.object({
+  removed: z.looseObject({ sources: z.int(), variables: z.int(), points: z.int() }),
+});
+
+const VARIABLE_OF_SOURCE: RouteFacts = {
+  access: "manage",
+  tag: "Variables",
+  summary: "Changes a variable of a source",
+  body: variableBody.out.partial(),
+  shown: variable,
+  status: 204,
+  example: { body: { name: "Another name" } },
+};
 
 const PARENTS = { site: "site", source: "siteId", variable: "sourceId" } as const;
 
@@ -262,4 +298,64 @@ function merged(current: Fields, entries: readonly (readonly [string, unknown])[
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// Facts of the routes that change and remove sites, sources and variables.
+
+function changeFacts(entity: StructureEntity) {
+  const base = { access: "manage", tag: TAGS[entity], answer: SHOWN[entity] } as const;
+  const fields = SCHEMAS[entity].out.partial();
+  const example = { body: { name: "Another name" } };
+  return {
+    put: described({
+      ...base,
+      summary: `Changes a ${entity} that the body names by its id`,
+      description: "Fields that the body leaves out stay as they are. The answer is the whole entity.",
+      body: fields.extend({ id: z.int() }),
+      example: { body: { id: 1, ...example.body } },
+    }),
+    putById: described({ ...base, summary: `Changes a ${entity}`, body: fields, example }),
+    patch: described({
+      ...base,
+      summary: `Changes a ${entity} by a JSON Patch or by an object of fields, in which null clears`,
+      body: z.union([z.array(z.looseObject({ op: z.string(), path: z.string() })), z.object(clearable(fields.shape))]),
+      example: { body: [{ op: "replace", path: "/name", value: "Another name" }] },
+    }),
+    remove: described({
+      ...base,
+      summary: `Removes a ${entity} with everything below it`,
+      query: removalQuery,
+      answer: removed,
+      example: { query: { WithData: true } },
+    }),
+  };
+}
+
+/** Null clears a field in a patch. */
+function clearable(fields: z.ZodRawShape): z.ZodRawShape {
+  return Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, z.nullable(type)]));
+}
+
+// Checks ids of referentials in bodies: an unknown id would be stored silently without a meaning.
+
+/**
+ * Throws a 400 that names the field and the list of its values. Values that the entity already had (`current`) are not
+ * checked.
+ */
+export function requireKnown(body: object, current: object = {}): void {
+  const before = new Map(Object.entries(current));
+  for (const [field, value] of Object.entries(body)) {
+    if (value === undefined || value === before.get(field)) continue;
+    if (field === "timeZoneId" && ianaZone(String(value)) === undefined)
+      throw invalidField(field, `${value} is neither an IANA nor a Windows time zone (GET /timezones)`);
+    const referential = REFERENTIAL_FIELDS[field];
+    if (referential !== undefined && !referential.list.some(({ id }) => id === Number(value)))
+      throw invalidField(field, `${value} is no id of GET ${referential.path}`);
+  }
+}
+
+/** Throws a 400 where the points of a variable would be further apart than any calendar reaches. */
+export function requireSpacing({ granularity, granularityTimeBase }: VariableBody): void {
+  const fault = spacingFault(granularity, granularityTimeBase);
+  if (fault !== null) throw invalidField("granularity", fault);
 }

@@ -1,6 +1,6 @@
-/** Values of a new site, source or variable where its body says nothing (`docs/hub-choices.md`, *Structure*). */
+/** Values of a new site, source or variable where its body says nothing (`docs/hub/structure.md`, *Structure*). */
 import { type Named, SITE_TYPES, SOURCE_TYPES, VARIABLE_TYPES } from "#wire/index.ts";
-import type { StructureEntity } from "../store/store.ts";
+import type { StructureEntity } from "../store/records.ts";
 
 type Given = ReadonlyMap<string, unknown>;
 

@@ -1,4 +1,4 @@
-/** `eanNumber`, another name of a source's `ean`, which clients read and write (`docs/hub-choices.md`, *Clients*). */
+/** `eanNumber`, another name of a source's `ean`, which clients read and write (`docs/hub/interface.md`, *Clients*). */
 import { invalidField } from "../http/problems.ts";
 import type { Fields } from "./json-patch.ts";
 

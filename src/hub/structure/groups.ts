@@ -1,4 +1,6 @@
-/** Groups of sites, which `GroupId` of /storage selects by (an extension, `docs/hub-choices.md`, *Groups of sites*). */
+/**
+ * Groups of sites, which `GroupId` of /storage selects by (an extension, `docs/hub/structure.md`, *Groups of sites*).
+ */
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import type { HttpProblem } from "#wire/http-problem.ts";

@@ -5,7 +5,7 @@
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Listing, Page } from "../store/store.ts";
+import type { Listing, Page } from "../store/records.ts";
 import { type PagingQuery, pageOf, sendCount, wantsCount } from "./pages.ts";
 
 export type RowsOf<Row> = (page: Page) => Promise<Listing<Row>>;

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { HttpProblem } from "#wire/http-problem.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField } from "../http/problems.ts";
-import type { Listing, Page } from "../store/store.ts";
+import type { Listing, Page } from "../store/records.ts";
 
 /** Page size when only a page number is given ("not shown"). */
 const ITEMS_PER_PAGE_DEFAULT = 100;

@@ -3,18 +3,18 @@ import { z } from "zod";
 import { type SITE_LEVELS, site, siteBody, siteQuery, sitesQuery } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
-import { expressions } from "../filter/expressions.ts";
+import { expressions } from "../filter/parse.ts";
 import { ChangedForms } from "../forms/changed.ts";
 import { shownValues, withSlices } from "../forms/shown.ts";
 import { callerOf } from "../http/access.ts";
 import { parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import type { StoredSite } from "../store/store.ts";
+import type { StoredSite } from "../store/records.ts";
+import { requireKnown } from "./changes.ts";
 import { withDefaults } from "./defaults.ts";
-import { requireKnown } from "./known.ts";
 import { sendList } from "./lists.ts";
 import { both, rowOfPath, type WithId } from "./pages.ts";
-import { viewNodes } from "./views.ts";
+import { viewNodes } from "./view-filter.ts";
 
 type Level = (typeof SITE_LEVELS)[number];
 

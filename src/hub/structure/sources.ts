@@ -3,20 +3,21 @@ import { z } from "zod";
 import { type SOURCE_LEVELS, source, sourceBody, sourceQuery, sourcesQuery } from "#wire/index.ts";
 import { limitOf } from "../account-limits.ts";
 import type { HubContext } from "../context.ts";
-import { expressions } from "../filter/expressions.ts";
+import { expressions } from "../filter/parse.ts";
 import { ChangedForms } from "../forms/changed.ts";
 import { type ShownValues, shownValues, withSlices } from "../forms/shown.ts";
 import { callerOf } from "../http/access.ts";
 import { changedFixed, judgeFixed, withValues } from "../http/fixed-fields.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import type { HubStore, StoredSource } from "../store/store.ts";
+import type { StoredSource } from "../store/records.ts";
+import type { HubStore } from "../store/store.ts";
+import { requireKnown } from "./changes.ts";
 import { withDefaults } from "./defaults.ts";
 import { newWithEan, withEanNumber } from "./ean-number.ts";
-import { requireKnown } from "./known.ts";
 import { sendList } from "./lists.ts";
 import { both, rowOfPath, type WithId } from "./pages.ts";
-import { viewNodes } from "./views.ts";
+import { viewNodes } from "./view-filter.ts";
 
 type Level = (typeof SOURCE_LEVELS)[number];
 
@@ -116,12 +117,12 @@ export async function sourceRoutes(app: FastifyInstance, context: HubContext): P
   });
 }
 
-/** States are a closed list with a single entry so far (`docs/hub-choices.md`), and match in any case. */
+/** States are a closed list with a single entry so far (`docs/hub/structure.md`), and match in any case. */
 function spelledState(state: string): string {
   return state.toLowerCase() === "enabled" ? "Enabled" : state;
 }
 
-/** The fields that each level adds are "not shown" in the specification: `docs/hub-choices.md`. */
+/** The fields that each level adds are "not shown" in the specification: `docs/hub/structure.md`. */
 async function shown(
   store: HubStore,
   accountId: number,

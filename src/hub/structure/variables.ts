@@ -9,8 +9,8 @@ import { callerOf } from "../http/access.ts";
 import { invalidField, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
 import { warn } from "../http/warnings.ts";
+import { requireKnown, requireSpacing } from "./changes.ts";
 import { withDefaults } from "./defaults.ts";
-import { requireKnown, requireSpacing } from "./known.ts";
 import { sendList } from "./lists.ts";
 import { both, notFound, ONE, pathId, rowOfPath, type WithId } from "./pages.ts";
 

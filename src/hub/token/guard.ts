@@ -8,15 +8,17 @@ import { CSRF_HEADER } from "#core/pages/browser.ts";
 import type { Passwords } from "#core/sign-in/passwords.ts";
 import { HttpProblem, unauthenticated } from "#wire/http-problem.ts";
 import { authorizationOf, basicCredentials, checkApiVersion } from "#wire/request-authorization.ts";
-import type { AccessRule } from "../http/access.ts";
-import { type BrowserSession, isOwnLink, type Sessions } from "../sessions/sessions.ts";
+import { type BrowserSession, isOwnLink, type PageAccess, type Sessions } from "../sessions/sessions.ts";
+import type { IdentityStore } from "../store/identity.ts";
 import type { PeopleStore } from "../store/people/people.ts";
-import type { IdentityStore, UserRecord } from "../store/store.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import { innerUser } from "./inner.ts";
-import { signInByPassword } from "./password-sign-in.ts";
 import { hashOfPersonalToken, isPersonalToken } from "./personal-token.ts";
-import { defaultAccount, hasRight, mayAccess, RIGHT_WORDS } from "./rights.ts";
+import { defaultAccount, hasRight, mayAccess, RIGHT_WORDS, type Right } from "./rights.ts";
 import { generationOf, type Tokens } from "./tokens.ts";
+
+const NO_PASSWORD =
+  "the user has no password here: sign in with a browser at /sign-in, and make a personal token at /me for programs";
 
 /** The last use of a personal token is noted no more often. */
 const USE_NOTED_MS = 60_000;
@@ -124,4 +126,57 @@ export function createGuard({ identity, people, tokens, passwords, sessions, clo
 function requireScope(wanted: readonly string[], given: readonly string[], kind: "access" | "personal"): void {
   if (wanted.some((scope) => given.includes(scope))) return;
   throw new HttpProblem(401, "missing-scope", `the ${kind} token lacks the scope ${wanted.join(" or ")}`);
+}
+
+// Sign-in by name and password alone: the token interface, Basic credentials of a push, the file-transfer server.
+
+interface NamedPassword {
+  readonly name: string;
+  readonly password: string;
+  readonly address: string;
+}
+
+type PasswordSignIn =
+  | { readonly kind: "user"; readonly user: UserRecord }
+  | { readonly kind: "wrong" }
+  /** The password is right, but does not do by itself; or there is none. */
+  | { readonly kind: "refused"; readonly why: string }
+  /** The password was not compared. */
+  | { readonly kind: "later"; readonly why: string; readonly seconds: number };
+
+export async function signInByPassword(
+  { people, passwords }: { readonly people: Pick<PeopleStore, "entrantByName">; readonly passwords: Passwords },
+  { name, password, address }: NamedPassword,
+): Promise<PasswordSignIn> {
+  const user = await people.entrantByName(name);
+  const verdict = await passwords.check(attemptOf(name, address), password, user?.passwordHash ?? null);
+  if (verdict.kind === "later") return verdict;
+  if (user?.passwordHash === null) return { kind: "refused", why: NO_PASSWORD };
+  if (verdict.kind === "wrong" || user === null) return { kind: "wrong" };
+  const why = passwordFault(user);
+  return why === null ? { kind: "user", user } : { kind: "refused", why };
+}
+
+/** Guesses for a name count together, in whatever case they write it. */
+export function attemptOf(name: string, address: string) {
+  return { address, name: `user ${name.normalize("NFC").toLowerCase()}` };
+}
+
+/** Why a user with the right password has to take another way; null when the password is enough. */
+export function passwordFault({ mustChangePassword, totp }: UserRecord): string | null {
+  if (mustChangePassword) return "the password is temporary: sign in with a browser at /sign-in and change it first";
+  if (totp !== null && totp.confirmedMs !== null)
+    return "the user has a second factor: make a personal token at /me, or sign in with a browser";
+  return null;
+}
+
+export interface AccessRule {
+  /** Any of them is enough. */
+  readonly scopes: readonly string[];
+  /** Null: a page that everyone may see. */
+  readonly right: Right | null;
+  /** Accepts user name and password instead of a token. */
+  readonly basic: boolean;
+  /** A page of a browser: no token counts, only a session. */
+  readonly page?: PageAccess;
 }

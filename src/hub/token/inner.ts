@@ -5,7 +5,7 @@
  */
 import type { Clock } from "#core/clock.ts";
 import { SCOPES } from "#wire/index.ts";
-import type { UserRecord } from "../store/store.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import type { KeyRing } from "./keys.ts";
 import { createTokens, type TokenClaims } from "./tokens.ts";
 

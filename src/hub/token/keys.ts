@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
 import type { Clock } from "#core/clock.ts";
 import type { HubOptions } from "../options.ts";
-import type { IdentityStore } from "../store/store.ts";
+import type { IdentityStore } from "../store/identity.ts";
 
 export const ALGORITHM = "ES256";
 /** Other nodes may sign with an old key until they have reloaded the store. */

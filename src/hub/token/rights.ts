@@ -3,7 +3,7 @@
  * only one: the access rules of routes name its actions, and `docs/hub-rights.md` derives from both.
  */
 import { ROLE_NAMES, type RoleName } from "#wire/index.ts";
-import type { UserRecord } from "../store/store.ts";
+import type { UserRecord } from "../store/people/records.ts";
 
 /** Roles that may do it. */
 const RIGHTS = {

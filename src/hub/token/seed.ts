@@ -5,8 +5,9 @@ import { type HashCost, hashPassword, verifyPassword } from "#core/sign-in/passw
 import type { HubOptions } from "../options.ts";
 import { refuseUnknownGrants } from "../sign-on/known-accounts.ts";
 import { foldedText } from "../store/filter-sql.ts";
+import type { IdentityStore } from "../store/identity.ts";
 import type { TakenSeed, UserSeed } from "../store/people/seed.ts";
-import type { HubStore, IdentityStore } from "../store/store.ts";
+import type { HubStore } from "../store/store.ts";
 import { isoOfMs } from "../time.ts";
 
 export async function seedIdentities(

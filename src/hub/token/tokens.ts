@@ -3,7 +3,7 @@ import { hash, randomUUID } from "node:crypto";
 import { type JWTPayload, jwtVerify, SignJWT } from "jose";
 import { JOSEError } from "jose/errors";
 import type { Clock } from "#core/clock.ts";
-import type { UserRecord } from "../store/store.ts";
+import type { UserRecord } from "../store/people/records.ts";
 import { ALGORITHM, type KeyRing } from "./keys.ts";
 
 const VERIFIED_MAX = 2_000;

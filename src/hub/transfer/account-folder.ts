@@ -4,13 +4,14 @@
  * file has its size and no bytes (a sparse file): these are in the store of files alone.
  */
 import { constants, type Stats } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rmdir, utimes } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, rmdir, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Clock } from "#core/clock.ts";
-import { wordsOf } from "#core/errors.ts";
+import { systemCode, wordsOf } from "#core/errors.ts";
 import { faultPoint } from "#core/faults.ts";
 import type { Logger } from "#core/log.ts";
 import { PRIVATE_FOLDER } from "#core/private-files.ts";
+import { REFUSED } from "../files/intake.ts";
 import { fileNameFault } from "../files/names.ts";
 import { type Entry, type FileTree, noSuchFile, type OpenMode, TreeFault, type Upload } from "./file-tree.ts";
 import {
@@ -19,19 +20,16 @@ import {
   isClosed,
   isTaken,
   markTaken,
+  OWNER,
   onlySent,
   rethrow,
   statusOf,
   type Taken,
+  UNFINISHED,
 } from "./folder-entry.ts";
-import { FolderUsage } from "./folder-usage.ts";
-import { openForUpload, removeFile } from "./open-file.ts";
 import { contentOf, OpenUpload } from "./open-upload.ts";
 import type { TransferOptions } from "./options.ts";
-import { logRefusal } from "./refusals.ts";
-import { sweepFolder } from "./sweep.ts";
 import type { Sender, Taker } from "./take.ts";
-import { finalName, isTemporary } from "./temporary-names.ts";
 
 export interface FolderParts {
   readonly accountId: number;
@@ -49,6 +47,14 @@ export interface FolderParts {
 interface TreeSender extends Sender {
   readonly unanswered: Set<number>;
 }
+
+/** Beyond the limit, a tenth more goes, so that not every further file needs a sweep. */
+const KEPT_SHARE = 0.9;
+
+const FOUND = constants.O_RDWR | constants.O_NOFOLLOW;
+const NEW = FOUND | constants.O_CREAT | constants.O_EXCL;
+/** Whether the process takes permissions of their owner from new files. */
+const IS_MASKED = (process.umask() & OWNER) !== 0;
 
 export class AccountFolder {
   readonly #parts: FolderParts;
@@ -289,5 +295,245 @@ export class AccountFolder {
     } finally {
       for (const path of paths) this.#busy.delete(path);
     }
+  }
+}
+
+interface Place {
+  readonly accountId: number;
+  readonly log: Logger;
+}
+
+/** Devices show their answers to no person, so refusals for want of space are in the log, too. */
+async function logRefusal<T>(place: Place, path: string, sender: Sender, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const { accountId: account, log } = place;
+    const { username: user, via } = sender;
+    if (thrown instanceof TreeFault && thrown.reason === "full")
+      log.warn({ account, user, via, name: path.slice(1), reason: thrown.message }, REFUSED);
+    throw thrown;
+  }
+}
+
+// Names under which senders write files that are not complete yet.
+
+interface Names {
+  /** Endings (`*.part`) and beginnings (`.in.*`), in any case. */
+  readonly temporaryNames: readonly string[];
+}
+
+function isTemporary(path: string, { temporaryNames }: Names): boolean {
+  return temporaryNames.some((pattern) => isOf(basename(path), pattern));
+}
+
+/** The name that the file will probably get: without the part that makes its name a temporary one. */
+function finalName(path: string, { temporaryNames }: Names): string {
+  const name = basename(path);
+  const pattern = temporaryNames.find((one) => isOf(name, one));
+  if (pattern === undefined) return path;
+  const length = pattern.length - 1;
+  return join(dirname(path), pattern.startsWith("*") ? name.slice(0, -length) : name.slice(length));
+}
+
+function isOf(name: string, pattern: string): boolean {
+  const part = pattern.toLowerCase().replace("*", "");
+  return pattern.startsWith("*") ? name.toLowerCase().endsWith(part) : name.toLowerCase().startsWith(part);
+}
+
+// Opens the file of an upload in the folder of an account: most are new, and cost one call.
+
+interface OpenedFile {
+  readonly handle: FileHandle;
+  readonly size: number;
+  /** Milliseconds of the epoch; null: it is new. */
+  readonly modifiedMs: number | null;
+}
+
+async function openForUpload(file: string, mode: OpenMode, usage: FolderUsage): Promise<OpenedFile> {
+  if (mode.create && !usage.isFull) {
+    const opened = await openNew(file, usage);
+    if (opened !== null) return opened;
+  }
+  const found = await statusOf(file);
+  if (found === null && !mode.create) throw noSuchFile();
+  if (found?.isDirectory() === true) throw new TreeFault("failed", "is a folder");
+  if (found !== null && mode.exclusive) throw new TreeFault("exists", "there is a file of this name");
+  if (found !== null && isTaken(found) && !mode.truncate)
+    throw new TreeFault("denied", "the file was taken already; send it as a whole, or under another name");
+  if (found !== null && !mode.truncate)
+    return { handle: await openUnfinished(file, FOUND), size: found.size, modifiedMs: found.mtimeMs };
+  if (found !== null) await removeFile(file, found, usage);
+  const opened = await openNew(file, usage);
+  if (opened === null) throw new TreeFault("failed", "another file got this name");
+  return opened;
+}
+
+async function removeFile(file: string, found: Stats, usage: FolderUsage): Promise<void> {
+  await rm(file).catch(rethrow);
+  usage.forget(found);
+}
+
+/** Null when there is a file or a folder of this name. */
+async function openNew(file: string, usage: FolderUsage): Promise<OpenedFile | null> {
+  usage.enter();
+  try {
+    const handle = await (IS_MASKED ? openUnfinished(file, NEW) : open(file, NEW, UNFINISHED));
+    return { handle, size: 0, modifiedMs: null };
+  } catch (thrown) {
+    usage.leave();
+    if (systemCode(thrown) === "EEXIST") return null;
+    return rethrow(thrown);
+  }
+}
+
+async function openUnfinished(file: string, flags: number): Promise<FileHandle> {
+  const handle = await open(file, flags, UNFINISHED).catch(rethrow);
+  try {
+    await handle.chmod(UNFINISHED);
+    return handle;
+  } catch (thrown) {
+    await handle.close();
+    throw thrown;
+  }
+}
+
+// Removes what has been in the folder of an account for too long.
+
+interface Swept {
+  /** Of unfinished uploads. */
+  readonly bytes: number;
+  /** Folders and unfinished uploads. */
+  readonly entries: number;
+  readonly taken: number;
+}
+
+interface SweepParts {
+  readonly options: TransferOptions;
+  readonly isOpen: (file: string) => boolean;
+  readonly nowMs: number;
+}
+
+async function sweepFolder(root: string, { options, isOpen, nowMs }: SweepParts): Promise<Swept> {
+  const taken: { file: string; ms: number }[] = [];
+  let [bytes, entries] = [0, 0];
+  // The time of the last change of a file's facts, which senders cannot set.
+  const isOld = ({ ctimeMs }: Stats, keptMs: number) => nowMs - ctimeMs > keptMs;
+  const visit = async (folder: string): Promise<void> => {
+    for (const name of await readdir(folder)) {
+      const file = join(folder, name);
+      const status = await lstat(file).catch(() => null); // It may have been removed meanwhile.
+      if (status === null) continue;
+      if (status.isDirectory()) {
+        await visit(file);
+        // Only an empty folder is removed.
+        if (isOld(status, options.keepFolders) && (await removed(() => rmdir(file)))) continue;
+        entries += 1;
+      } else if (isTaken(status)) {
+        if (isOld(status, options.keepListed)) await removed(() => rm(file));
+        else taken.push({ file, ms: status.ctimeMs });
+      } else if (isOld(status, options.keepUnfinished) && !isOpen(file)) {
+        await removed(() => rm(file));
+      } else {
+        entries += 1;
+        bytes += status.size;
+      }
+    }
+  };
+  await visit(root);
+  if (taken.length > options.listed) {
+    const surplus = taken.length - Math.floor(options.listed * KEPT_SHARE);
+    const oldest = taken.sort((one, other) => one.ms - other.ms).splice(0, surplus);
+    for (const { file } of oldest) await removed(() => rm(file));
+  }
+  return { bytes, entries, taken: taken.length };
+}
+
+async function removed(remove: () => Promise<void>): Promise<boolean> {
+  try {
+    await remove();
+    return true;
+  } catch {
+    return false; // It is in use again, or gone; the next sweep sees it.
+  }
+}
+
+interface Limits extends Pick<TransferOptions, "unfinishedBytes" | "entries"> {
+  /** Of one file. */
+  readonly bytesMax: number;
+}
+
+/** How much the folder of an account holds, beside its limits. */
+class FolderUsage {
+  readonly #limits: Limits;
+  #unfinished = 0;
+  #entries = 0;
+  #taken = 0;
+
+  constructor(limits: Limits) {
+    this.#limits = limits;
+  }
+
+  /** Taken files that the folder shows. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  set taken(count: number) {
+    this.#taken = count;
+  }
+
+  /** Bytes of unfinished uploads; folders and unfinished uploads. */
+  count(bytes: number, entries: number): void {
+    this.#unfinished = bytes;
+    this.#entries = entries;
+  }
+
+  /** Reserves bytes of a file that then has this size. */
+  grow(bytes: number, size: number): void {
+    const { bytesMax, unfinishedBytes } = this.#limits;
+    if (size > bytesMax)
+      throw new TreeFault("full", `the file is larger than ${bytesMax} bytes (\`limits.file\` of the hub)`);
+    if (this.#unfinished + bytes > unfinishedBytes)
+      throw new TreeFault("full", `the account has unfinished uploads of ${this.#unfinished} bytes; remove some`);
+    this.#unfinished += bytes;
+  }
+
+  shrink(bytes: number): void {
+    this.#unfinished -= bytes;
+  }
+
+  /** No folder and no unfinished upload may be added. */
+  get isFull(): boolean {
+    return this.#entries >= this.#limits.entries;
+  }
+
+  /** A folder or an unfinished upload more. */
+  enter(): void {
+    const { entries } = this.#limits;
+    if (this.#entries >= entries)
+      throw new TreeFault("full", `the account has ${entries} folders and unfinished uploads; remove some`);
+    this.#entries += 1;
+  }
+
+  leave(): void {
+    this.#entries -= 1;
+  }
+
+  /** An unfinished upload became a taken file. */
+  take(size: number): void {
+    this.#unfinished -= size;
+    this.#entries -= 1;
+    this.#taken += 1;
+  }
+
+  /** A file was removed or replaced. */
+  forget(found: Stats): void {
+    if (isTaken(found)) {
+      this.#taken -= 1;
+      return;
+    }
+    this.#unfinished -= found.size;
+    this.#entries -= 1;
   }
 }

@@ -1,16 +1,15 @@
 /** One client of the FTP server (RFC 959, 2228, 2428, 3659, 4217). Whether files may be read, the tree decides. */
-import type { Socket } from "node:net";
+
+import { randomInt } from "node:crypto";
+import { type AddressInfo, connect, createServer, isIPv6, type Server, type Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 import type { SecureContext } from "node:tls";
+import { systemCode } from "#core/errors.ts";
 import type { Connection } from "./connections.ts";
-import { type Entry, TreeFault } from "./file-tree.ts";
-import { FtpControl } from "./ftp-control.ts";
-import { FtpData, isIPv6Address, NoDataConnection, type PortRange, plainAddress } from "./ftp-data.ts";
-import { type Command, FtpFolder, factsOf } from "./ftp-folder.ts";
-import { ALIASES, CODE_OF, FEATURES, OPEN } from "./ftp-words.ts";
+import { absolute, type Entry, type FileTree, noSuchFile, TreeFault, type TreeReason, unixLine } from "./file-tree.ts";
+import { FtpControl, securedSocket } from "./ftp-control.ts";
 import type { ServerParts } from "./server-parts.ts";
 import type { TransferUser } from "./sign-in.ts";
-import { unixLine } from "./unix-line.ts";
 
 export interface FtpParts extends ServerParts {
   readonly tls: { readonly context: SecureContext; readonly isRequired: boolean } | null;
@@ -18,6 +17,29 @@ export interface FtpParts extends ServerParts {
   /** Reported by PASV; the address of the control connection when null. */
   readonly publicAddress: string | null;
 }
+
+const PRIVILEGED_PORTS = 1_024;
+const TYPES = { file: "file", folder: "dir", link: "OS.unix=symlink" } as const;
+
+// Commands, codes and features of the FTP server.
+
+/** Commands that need no sign-in. */
+const OPEN = new Set(["USER", "PASS", "AUTH", "PBSZ", "PROT", "FEAT", "SYST", "OPTS", "QUIT", "NOOP", "HELP"]);
+const CODE_OF: Readonly<Record<TreeReason, number>> = {
+  missing: 550,
+  denied: 550,
+  exists: 550,
+  full: 552,
+  failed: 550,
+};
+const FEATURES = ["EPSV", "UTF8", "SIZE", "MDTM", "MFMT", "REST STREAM", "TVFS", "MLST type*;size*;modify*;"];
+const ALIASES: Readonly<Record<string, string>> = {
+  XPWD: "PWD",
+  XCWD: "CWD",
+  XMKD: "MKD",
+  XRMD: "RMD",
+  XCUP: "CDUP",
+};
 
 const READ_BYTES = 64 * 1024;
 
@@ -297,4 +319,248 @@ export class FtpSession {
     if (tls.isRequired) throw new NoDataConnection("denied", "send PROT P first");
     return null;
   }
+}
+
+// Commands of FTP about files and folders, which need no data connection.
+
+type Command = (argument: string) => Promise<void> | void;
+
+/** Where a signed-in client is. */
+class FtpFolder {
+  readonly tree: FileTree;
+  readonly #control: FtpControl;
+  readonly #connection: Connection;
+  #folder = "/";
+  #renameFrom: string | null = null;
+
+  constructor(tree: FileTree, control: FtpControl, connection: Connection) {
+    this.tree = tree;
+    this.#control = control;
+    this.#connection = connection;
+  }
+
+  at(path: string): string {
+    return absolute(path, this.#folder);
+  }
+
+  commands(): Record<string, Command> {
+    return {
+      PWD: () => this.#control.reply(257, `"${this.#folder.replaceAll('"', '""')}"`),
+      CWD: (path) => this.#enterFolder(path),
+      CDUP: () => this.#enterFolder(".."),
+      SIZE: async (path) => this.#control.reply(213, String((await this.#file(path)).size)),
+      MDTM: async (path) => this.#control.reply(213, stamp((await this.#file(path)).modifiedMs)),
+      MLST: async (path) => {
+        const entry = await this.tree.stat(this.at(path));
+        this.#control.replyLines(250, "facts", [`${factsOf(entry)} ${this.at(path)}`], "end");
+      },
+      MFMT: async (argument) => {
+        const [, time = "", path = ""] = /^(\d{14})(?:\.\d+)? (.+)$/s.exec(argument) ?? [];
+        const ms = Date.parse(time.replace(/^(....)(..)(..)(..)(..)(..)$/, "$1-$2-$3T$4:$5:$6Z"));
+        if (Number.isNaN(ms)) return this.#control.reply(501, "expected YYYYMMDDHHMMSS and a path");
+        await this.tree.setModified(this.at(path), ms);
+        this.#control.reply(213, `Modify=${time}; ${path}`);
+      },
+      RNFR: async (path) => {
+        await this.tree.stat(this.at(path));
+        this.#renameFrom = this.at(path);
+        this.#control.reply(350, "send RNTO");
+      },
+      RNTO: async (path) => {
+        const from = this.#renameFrom;
+        this.#renameFrom = null;
+        if (from === null) return this.#control.reply(503, "send RNFR first");
+        await this.#connection.work(() => this.tree.rename(from, this.at(path)));
+        this.#control.reply(250, "renamed");
+      },
+      DELE: async (path) => {
+        await this.tree.remove(this.at(path));
+        this.#control.reply(250, "removed");
+      },
+      MKD: async (path) => {
+        await this.tree.makeFolder(this.at(path));
+        this.#control.reply(257, `"${this.at(path).replaceAll('"', '""')}" made`);
+      },
+      RMD: async (path) => {
+        await this.tree.removeFolder(this.at(path));
+        this.#control.reply(250, "removed");
+      },
+    };
+  }
+
+  async #enterFolder(path: string): Promise<void> {
+    const folder = this.at(path);
+    if ((await this.tree.stat(folder)).kind !== "folder") throw new TreeFault("failed", "is no folder");
+    this.#folder = folder;
+    this.#control.reply(250, "done");
+  }
+
+  async #file(path: string): Promise<Entry> {
+    const entry = await this.tree.stat(this.at(path));
+    if (entry.kind !== "file") throw noSuchFile();
+    return entry;
+  }
+}
+
+function factsOf({ kind, size, modifiedMs }: Entry): string {
+  return `type=${TYPES[kind]};size=${size};modify=${stamp(modifiedMs)};`;
+}
+
+/** `20260301001500`, in UTC. */
+function stamp(ms: number): string {
+  return new Date(ms).toISOString().replace(/[-:TZ]|\..*/g, "");
+}
+
+// The data connections of one FTP session. They come from, or go to, the address of the control connection only:
+// others could take a transfer over, or have the hub connect to other machines.
+
+interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+interface DataParts {
+  readonly control: Socket;
+  /** Null: any free one. */
+  readonly ports: PortRange | null;
+  /** How long the client may take to connect. */
+  readonly waitMs: number;
+}
+
+class FtpData {
+  readonly #parts: DataParts;
+  #server: Server | null = null;
+  #next: (() => Promise<Socket>) | null = null;
+  #running: Socket | null = null;
+  #isClosed = false;
+
+  constructor(parts: DataParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the port for the client to connect to. */
+  async listen(): Promise<number> {
+    this.#forget();
+    const { control, waitMs } = this.#parts;
+    const server = createServer({ noDelay: true });
+    await this.#bind(server);
+    if (this.#isClosed) server.close();
+    this.#server = server;
+    const connected = new Promise<Socket>((resolve) => {
+      server.on("connection", (socket) => {
+        socket.on("error", () => socket.destroy());
+        if (plainAddress(socket.remoteAddress) !== plainAddress(control.remoteAddress)) return void socket.destroy();
+        server.close();
+        resolve(socket);
+      });
+    });
+    this.#next = () => within(connected, waitMs);
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** The client listens, at its own address. */
+  connectTo(host: string, port: number): void {
+    const { control, waitMs } = this.#parts;
+    if (plainAddress(host) !== plainAddress(control.remoteAddress) || port < PRIVILEGED_PORTS || port > 65_535)
+      throw new TreeFault("denied", "data goes to the address of this client alone, at a port from 1024 on");
+    this.#forget();
+    this.#next = () => {
+      const socket = connect({ host, port });
+      const connected = new Promise<Socket>((resolve, reject) => {
+        socket.on("error", (thrown) => reject(thrown));
+        socket.once("connect", () => resolve(socket));
+      });
+      return within(connected, waitMs);
+    };
+  }
+
+  /** The connection for one transfer. Throws `TreeFault` when there is none in time. */
+  async take(secure: SecureContext | null): Promise<Socket> {
+    const next = this.#next;
+    this.#next = null;
+    if (next === null) throw noConnection("send EPSV or PASV first");
+    const plain = await next().catch(() => null);
+    this.#server?.close();
+    this.#server = null;
+    if (plain === null || this.#isClosed) {
+      plain?.destroy();
+      throw noConnection("there is no data connection");
+    }
+    this.#running = plain;
+    plain.once("close", () => {
+      if (this.#running === plain) this.#running = null;
+    });
+    return secure === null ? plain : await this.#secured(plain, secure);
+  }
+
+  /** With nothing to send, the connection would be closed before TLS has begun. */
+  async #secured(plain: Socket, context: SecureContext): Promise<Socket> {
+    const socket = securedSocket(plain, context);
+    socket.on("error", () => plain.destroy());
+    const ready = new Promise<void>((resolve, reject) => {
+      socket.once("secure", () => resolve());
+      plain.once("close", () => reject(noConnection("TLS could not be agreed on")));
+    });
+    await within(ready, this.#parts.waitMs);
+    return socket;
+  }
+
+  /** Breaks off a running transfer. */
+  cut(): void {
+    this.#running?.destroy();
+    this.#forget();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.cut();
+  }
+
+  #forget(): void {
+    this.#server?.close();
+    this.#server = null;
+    this.#next = null;
+  }
+
+  async #bind(server: Server): Promise<void> {
+    const { control, ports } = this.#parts;
+    const host = control.localAddress ?? "";
+    const listen = (port: number) =>
+      new Promise<void>((resolve, reject) => {
+        server.once("error", reject);
+        server.listen({ port, host, backlog: 5 }, () => resolve());
+      });
+    if (ports === null) return await listen(0);
+    const count = ports.last - ports.first + 1;
+    const begin = randomInt(count);
+    for (let at = 0; at < count; at += 1) {
+      try {
+        return await listen(ports.first + ((begin + at) % count));
+      } catch (thrown) {
+        if (systemCode(thrown) !== "EADDRINUSE") throw thrown;
+      }
+    }
+    throw noConnection("all ports for data are in use; try again");
+  }
+}
+
+class NoDataConnection extends TreeFault {}
+
+function noConnection(words: string): NoDataConnection {
+  return new NoDataConnection("failed", words);
+}
+
+function plainAddress(address: string | undefined): string {
+  return (address ?? "").replace(/^::ffff:(?=\d+\.)/i, "").toLowerCase();
+}
+
+function isIPv6Address(address: string | undefined): boolean {
+  return isIPv6(plainAddress(address));
+}
+
+function within<T>(work: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(noConnection("the data connection was not made in time")), ms);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }

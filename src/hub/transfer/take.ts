@@ -4,7 +4,7 @@ import { HttpProblem } from "#wire/http-problem.ts";
 import { BlobTooLarge, type Content } from "../files/blobs.ts";
 import { type IntakeParts, quotaExceeded, quotaOf, recordedFor } from "../files/intake.ts";
 import type { StoredFiles } from "../files/service.ts";
-import type { FileRecord } from "../store/store.ts";
+import type { FileRecord } from "../store/stored-files.ts";
 import { TreeFault } from "./file-tree.ts";
 
 export interface Sender {

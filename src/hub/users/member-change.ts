@@ -4,7 +4,7 @@ import { HttpProblem } from "#wire/http-problem.ts";
 import type { AuditAction, RoleName } from "#wire/index.ts";
 import type { HubContext } from "../context.ts";
 import { callerOf } from "../http/access.ts";
-import { actorIn, subjectOf } from "../sessions/actor.ts";
+import { actorIn, subjectOf } from "../sessions/sessions.ts";
 import type { Steps } from "../store/database.ts";
 import { type Actor, recordAboutPerson, recordAudit } from "../store/people/audit.ts";
 import type { HeldMember } from "../store/people/members.ts";

@@ -12,7 +12,7 @@ import { loadMapper } from "../load-mapper.ts";
 import { mapFile } from "../map-file.ts";
 import { digestMapper } from "../mapper-files.ts";
 import { createMemorySink } from "../segment/memory-sinks.ts";
-import { withFixedClock } from "./kit/fixed-clock.ts";
+import { withFixedClock } from "./kit/map-text.ts";
 
 /** One batch holds all, so that the readings of a target are never in two elements. */
 export const CASE_LIMITS = { pointsMax: 1_000_000, bytesMax: 256_000_000 };

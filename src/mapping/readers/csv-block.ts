@@ -4,9 +4,8 @@
  */
 import { CsvError, type Info, type Options, parse } from "csv-parse/sync";
 import type { CsvOptions, Line } from "./contract.ts";
-import { invalidCsv, quoteNotClosed, rowTooLong } from "./csv-faults.ts";
-import { hasLoneCarriageReturn, PlainLines, plainTest } from "./csv-plain.ts";
 import { ROW_BYTES_MAX } from "./limits.ts";
+import { UnreadableError } from "./row-error.ts";
 
 export interface Records {
   readonly cells: string[][];
@@ -217,4 +216,111 @@ function countOf(byte: number, bytes: Buffer, from: number): number {
   let count = 0;
   for (let at = bytes.indexOf(byte, from); at !== -1; at = bytes.indexOf(byte, at + 1)) count += 1;
   return count;
+}
+
+// Why the records of a CSV file cannot be read, with the line of the row.
+
+/**
+ * The parser counts lines from the start of its block, and a blank CRLF line twice; the line of the row
+ * replaces its number.
+ */
+function invalidCsv(fault: Error, row: number): UnreadableError {
+  const message = fault.message.replace(/ at line \d+/, ` at line ${row}`);
+  return new UnreadableError(`line ${row} is not valid CSV: ${message}`, {
+    row,
+    hint:
+      "A quote inside a quoted cell is written twice. Does the file use another delimiter than the mapper expects, " +
+      "or no quoting (declare `quote: null`)?",
+    cause: fault,
+  });
+}
+
+function quoteNotClosed(row: number, cause: Error): UnreadableError {
+  return new UnreadableError(`a quote that opens in the row at line ${row} is not closed`, {
+    row,
+    hint: "Close the quote, or declare `quote: null` if the file has no quoting.",
+    cause,
+  });
+}
+
+function rowTooLong(row: number, rowBytesMax: number, cause?: Error): UnreadableError {
+  return new UnreadableError(`the row at line ${row} is longer than ${rowBytesMax} bytes`, {
+    row,
+    hint:
+      "Is a quote in it not closed (declare `quote: null` if the file has no quoting), " +
+      "or is the file not CSV at all? " +
+      "A mapper for longer rows raises `rowBytesMax`.",
+    cause,
+  });
+}
+
+// Whole lines of CSV without quotes, comments and stray line ends, which need no parser: a line is a row, and each
+// delimiter ends a cell. Most files are like that, and a parser would take half of the time that mapping them costs.
+
+/** Some whole lines; only the last of a file may lack its line end. Blank lines are no rows. */
+export class PlainLines {
+  readonly bytes: Buffer;
+  readonly delimiter: string;
+  /** Line at which the bytes begin. */
+  readonly line: number;
+  /** Line after the last one, once all were read: set by the code that reads them. */
+  nextLine: number;
+
+  constructor(bytes: Buffer, delimiter: string, line: number) {
+    this.bytes = bytes;
+    this.delimiter = delimiter;
+    this.line = line;
+    this.nextLine = line;
+  }
+
+  /**
+   * Cells of the line between two places, its end left out. Each line is a text of its own: its cells would otherwise
+   * keep the whole block in memory.
+   */
+  cells(from: number, to: number): string[] {
+    return this.bytes.toString("utf8", from, to).split(this.delimiter);
+  }
+
+  /** All rows. */
+  records(): Records {
+    const { bytes } = this;
+    const cells: string[][] = [];
+    const lines: number[] = [];
+    let { line } = this;
+    for (let from = 0; from < bytes.length; line += 1) {
+      const found = bytes.indexOf(LF, from);
+      const end = found === -1 ? bytes.length : found;
+      const to = lineEnd(bytes, from, end);
+      if (to > from) {
+        cells.push(this.cells(from, to));
+        lines.push(line);
+      }
+      from = end + 1;
+    }
+    this.nextLine = line;
+    return { cells, lines };
+  }
+}
+
+/** The end of a line without the CR before its LF. */
+function lineEnd(bytes: Uint8Array, from: number, end: number): number {
+  return end > from && bytes[end - 1] === CR ? end - 1 : end;
+}
+
+/** A test for blocks of lines that end with LF or CRLF: whether they are plain, by the options of the reader. */
+function plainTest(options: CsvOptions): (block: Buffer) => boolean {
+  const { delimiter = ",", quote = '"', comment, trim = false, rowBytesMax = ROW_BYTES_MAX } = options;
+  if (trim || delimiter === "" || /[\r\n]/.test(delimiter)) return () => false;
+  return (block) =>
+    // A row cannot be longer than a block within the limit.
+    block.length <= rowBytesMax &&
+    (quote === null || !block.includes(quote)) &&
+    (comment === undefined || !block.includes(comment)) &&
+    !hasLoneCarriageReturn(block);
+}
+
+/** Whether a CR stands alone, without the LF of a line end. */
+function hasLoneCarriageReturn(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(CR); at !== -1; at = bytes.indexOf(CR, at + 1)) if (bytes[at + 1] !== LF) return true;
+  return false;
 }

@@ -1,5 +1,5 @@
 /** Rows that are plain lines: made one by one, or read from their bytes without being made. */
-import type { PlainLines } from "./csv-plain.ts";
+import type { PlainLines } from "./csv-block.ts";
 
 /** The columns of rows by names. */
 export interface NamedColumns {

@@ -1,3 +1,6 @@
+/** From here on a spreadsheet has replaced the last digits of a number by zeros, without a trace. */
+const DIGITS_LOST_FROM = 1e15;
+
 /**
  * Thrown for a fault of one row. Inside `eachRow` it becomes a rejected row with its place, and mapping
  * continues; outside it ends the file, which goes into quarantine with the row and column as far as they are
@@ -67,4 +70,20 @@ export function isFileError(thrown: unknown): thrown is FileError {
 
 export function isUnreadable(thrown: unknown): thrown is UnreadableError {
   return isFileError(thrown) && "unreadable" in thrown;
+}
+
+/** Why a row is refused; `text` is the content of the cell. */
+export interface RowFault {
+  readonly message: string;
+  readonly column?: string | undefined;
+  readonly text?: string | undefined;
+  readonly hint?: string | undefined;
+}
+
+/** Refuses one row of the file, by an object that remembers its place; reading continues. */
+export type RefuseRow = (row: object, fault: RowFault) => void;
+
+/** Whether a number in a cell certainly has the digits that were typed: a whole one that is not too large. */
+export function hasTypedDigits(number: number): boolean {
+  return Number.isInteger(number) && Math.abs(number) < DIGITS_LOST_FROM;
 }

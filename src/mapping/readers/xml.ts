@@ -5,10 +5,16 @@
 import { SaxesParser, type SaxesTagNS } from "saxes";
 import type { XmlElement, XmlOptions } from "./contract.ts";
 import { type Input, utf8Chunks } from "./decode.ts";
+import { fileHead } from "./file-head.ts";
 import { DEPTH_MAX, ELEMENT_CHARACTERS_MAX, ELEMENT_NODES_MAX } from "./limits.ts";
 import { UnreadableError } from "./row-error.ts";
-import { xmlEncoding } from "./xml-charset.ts";
-import { ReadElement } from "./xml-element.ts";
+import { stampPlace } from "./row-place.ts";
+
+const NO_CHILDREN: readonly XmlElement[] = Object.freeze([]);
+const NO_ATTRIBUTES: Readonly<Record<string, string>> = Object.freeze(Object.create(null) as Record<string, string>);
+
+/** Bytes within which the XML declaration must be. */
+const DECLARATION_BYTES = 1024;
 
 export async function* xmlElements(input: Input, options: XmlOptions): AsyncGenerator<XmlElement[]> {
   const reader = new XmlReader(options);
@@ -180,4 +186,62 @@ function attributesOf({ attributes }: SaxesTagNS): Record<string, string> | unde
 /** Message of the parser without its line and column and its final full stop. */
 function wordsOfParser({ message }: Error): string {
   return message.replace(/^\d+:\d+: /, "").replace(/\.$/, "");
+}
+
+// The encoding of an XML document without a byte order mark (XML 1.0, appendix F).
+
+/**
+ * Returns the encoding that the mapper declares, otherwise that of the document. A byte order mark overrides
+ * both; the decoder handles it.
+ */
+async function xmlEncoding(input: Input, declared?: string): Promise<string> {
+  if (declared !== undefined) return declared;
+  const head = input.small?.subarray(0, DECLARATION_BYTES) ?? (await fileHead(input.path, DECLARATION_BYTES));
+  if (head.length >= 4 && head.readUInt32BE(0) === 0x003c003f) return "utf-16be";
+  if (head.length >= 4 && head.readUInt32BE(0) === 0x3c003f00) return "utf-16le";
+  const [, named] =
+    /^(?:\ufeff|\xef\xbb\xbf)?<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z][\w.:-]*)["']/.exec(head.toString("latin1")) ??
+    [];
+  // A declaration that is readable as bytes is not UTF-16: some programs name their encoding in memory, and
+  // not that of the file.
+  return named === undefined || /^(?:utf-?16|ucs-?[24]|utf-?32)/i.test(named) ? "utf-8" : named;
+}
+
+/** An element that is returned, or a part of one. */
+class ReadElement implements XmlElement {
+  readonly name: string;
+  readonly namespace: string;
+  readonly row: number;
+  attributes: Readonly<Record<string, string>> = NO_ATTRIBUTES;
+  text = "";
+  ancestors: readonly string[] | undefined;
+  #children: ReadElement[] | undefined;
+
+  constructor(name: string, namespace: string, row: number) {
+    this.name = name;
+    this.namespace = namespace;
+    this.row = row;
+    stampPlace(this, row);
+  }
+
+  get children(): readonly XmlElement[] {
+    return this.#children ?? NO_CHILDREN;
+  }
+
+  append(child: ReadElement): void {
+    this.#children ??= [];
+    this.#children.push(child);
+  }
+
+  child(name: string): XmlElement | undefined {
+    return this.children.find((child) => child.name === name);
+  }
+
+  all(name: string): readonly XmlElement[] {
+    return this.children.filter((child) => child.name === name);
+  }
+
+  textOf(name: string): string | undefined {
+    return this.child(name)?.text;
+  }
 }

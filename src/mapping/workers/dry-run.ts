@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLog } from "#core/log.ts";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import type { MapJob, MapResult } from "../contract.ts";
 import type { BatchSlice } from "../model.ts";
 import type { WorkersOptions } from "../options.ts";

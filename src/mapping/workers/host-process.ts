@@ -64,7 +64,7 @@ const YOUNG_MEBIBYTES = 4;
 function flagsOf(writable: readonly string[]): string[] {
   return [
     // The objects of mappers are short-lived; a larger young generation of each thread costs memory and gains no time
-    // (docs/performance-findings.md).
+    // (docs/dev/performance-findings.md).
     `--max-semi-space-size=${YOUNG_MEBIBYTES}`,
     "--permission",
     "--allow-fs-read=*",
@@ -80,7 +80,8 @@ const DISK_THREADS = 4;
 
 /**
  * Threads of one process wait for each other where memory is mapped. So glibc keeps freed buffers for the next ones,
- * up to a limit, instead of a mapping for each (docs/performance-findings.md); other systems ignore these variables.
+ * up to a limit, instead of a mapping for each (docs/dev/performance-findings.md); other systems ignore these
+ * variables.
  */
 const ALLOCATOR = {
   MALLOC_MMAP_THRESHOLD_: String(32 * MEBIBYTE),

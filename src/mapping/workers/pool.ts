@@ -2,26 +2,39 @@
  * The worker pool: each file or list is a task of a thread in a mapping host, within limits of memory and
  * time. Whatever a mapper does ends its own run and nothing else.
  */
-
 import { availableParallelism } from "node:os";
 import { systemClock } from "#core/clock.ts";
 import { type ErrorCode, TransientError, wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
-import { onlyOne, settleEach } from "#core/settled.ts";
+import { onlyOne, settleEach } from "#core/promises.ts";
+import { randomHex } from "#core/random.ts";
 import { FairQueue } from "#core/turns.ts";
-import type { MapJob, MappingPool, MapResult } from "../contract.ts";
+import type { MapJob, MappedFile, MappingPool, MapResult } from "../contract.ts";
 import { digestMapper, locateMapper } from "../mapper-files.ts";
 import type { MapperIdentity, Reason } from "../model.ts";
 import type { WorkersOptions } from "../options.ts";
 import { reasonOf } from "../rejections.ts";
-import { discardPart, publishSegment } from "../segment/publish.ts";
-import { searchFolders } from "./bundled.ts";
-import { HostPool, keyOf } from "./host-pool.ts";
-import { listLimit, listOf, mapJobList, partPathOf } from "./job-list.ts";
-import { LateDrops } from "./late-drops.ts";
-import { ListTurns } from "./list-turns.ts";
-import type { Asked, AskOutcome, HostReports, MappingHost } from "./mapping-host.ts";
-import type { JobList, MapperModule, TaskAnswer } from "./messages.ts";
+import { discardPart, publishSegment } from "../segment/writer.ts";
+import { isBundled, searchFolders } from "./bundled.ts";
+import type { HostLimits } from "./host-process.ts";
+import { ListTurns, type Load } from "./list-turns.ts";
+import { type Asked, type AskOutcome, type HostReports, MappingHost } from "./mapping-host.ts";
+import type { JobList, ListedJob, MapperModule, TaskAnswer } from "./messages.ts";
+
+/** Idle hosts end, since most sites have long pauses between files. */
+const IDLE_MS = 60_000;
+/** Files of one host. */
+const SERVED_MAX = 5_000;
+/** Share of the memory of one file that a host may hold while idle, beside that of its threads. */
+const GROWN_SHARE_MAX = 0.5;
+
+const BUNDLED = "bundled";
+
+/**
+ * Some seconds beyond those after which the thread of a list begins no further file. A list that takes longer has a
+ * file that does not end, which would hold the others back for as long as a file may take.
+ */
+const LIMIT_MS = 6_000;
 
 /** How long hosts may take to end, in milliseconds. */
 const CLOSE_MS = 5_000;
@@ -317,4 +330,229 @@ function cancelled(job: JobNames): TransientError {
 
 function transient(code: ErrorCode, job: JobNames, message: string): TransientError {
   return new TransientError(code, { operation: "map file", subject: job.filePath, message });
+}
+
+/**
+ * Drops of which a file or a list ran to the limit of its time. That ends the process, with what it maps for other
+ * drops: so for a while, files of such a drop are mapped each in a process of its own.
+ */
+class LateDrops {
+  readonly #forMs: number;
+  readonly #sinceMs = new Map<string, number>();
+
+  /** `forMs`: since the last one that ran to its limit; with 0 no drop is set apart. */
+  constructor(forMs: number) {
+    this.#forMs = forMs;
+  }
+
+  note(drop: string): void {
+    this.#sinceMs.set(drop, performance.now());
+  }
+
+  has(drop: string): boolean {
+    return performance.now() - (this.#sinceMs.get(drop) ?? Number.NEGATIVE_INFINITY) < this.#forMs;
+  }
+}
+
+// A list of small files that one thread maps one after another into one file, with one message and one sync
+// for all of them. Files with a fault are left to the pool, which maps each by itself.
+
+/** Milliseconds for a list of files of which each may take as long as the options say. */
+function listLimit({ timeLimit }: Pick<WorkersOptions, "timeLimit">): number {
+  return Math.min(timeLimit, LIMIT_MS);
+}
+
+/** A unique name, so that a process that is about to end cannot write into the file of the next one. */
+function partPathOf(job: MapJob): string {
+  return `${job.segmentPath}.${randomHex(4)}.part`;
+}
+
+/** Jobs whose inputs are in one file; null when there are not several, or one of them is in another file. */
+function listOf(jobs: readonly MapJob[]): JobList | null {
+  const [first] = jobs;
+  if (first === undefined || jobs.length < 2) return null;
+  const listed = jobs.filter((job): job is ListedJob => job.input !== undefined && job.inputPath === first.inputPath);
+  return listed.length < jobs.length ? null : { part: first.inputPath, jobs: listed };
+}
+
+/**
+ * Null for files that are left. `ask` returns the results in the order of its request, or null for none at
+ * all.
+ */
+async function mapJobList(
+  { part, jobs }: JobList,
+  version: MapperIdentity,
+  ask: (jobs: readonly ListedJob[]) => Promise<readonly (MapResult | null)[] | null>,
+): Promise<readonly (MapResult | null)[]> {
+  const members = membersOf(jobs, version);
+  const results: (MapResult | null)[] = jobs.map(() => null);
+  const answered = (await ask(members.map(({ job }) => job))) ?? [];
+  const written: { readonly nth: number; readonly path: string; readonly result: MappedFile }[] = [];
+  for (const [at, { nth, job }] of members.entries()) {
+    const result = answered[at];
+    if (result?.status !== "mapped") continue;
+    if (result.batches.length === 0) results[nth] = result;
+    else written.push({ nth, path: job.segmentPath, result });
+  }
+  if (written.length === 0) return results;
+  const paths = written.map(({ path }) => path);
+  const published = await publishSegment({ part, paths, isShared: true });
+  for (const [at, { nth, result }] of written.entries())
+    if (published[at]?.status === "fulfilled") results[nth] = { ...result, holdsInput: true };
+  return results;
+}
+
+interface Member {
+  /** Position among the given jobs. */
+  readonly nth: number;
+  readonly job: ListedJob;
+}
+
+/** The jobs of this version. Equal bindings become one object, which is sent to the process once. */
+function membersOf(jobs: readonly ListedJob[], { name, digest }: MapperIdentity): readonly Member[] {
+  const shared = new Map<string, unknown>();
+  const once = <Value>(value: Value): Value => {
+    const key = JSON.stringify(value) ?? "";
+    const known = shared.get(key);
+    if (known !== undefined) return known as Value;
+    shared.set(key, value);
+    return value;
+  };
+  return jobs.flatMap((job, nth) => {
+    const { mapper, settings, rows, rejectShare, limits, version } = job.binding;
+    if (mapper.name !== name || mapper.digest !== digest) return [];
+    const binding = once({ mapper, settings, rows, rejectShare, limits, version });
+    return [{ nth, job: { ...job, binding, lookups: once(job.lookups) } }];
+  });
+}
+
+// The mapping hosts, kept between files, since one takes a fifth of a second to start.
+//
+// A host serves one mapper, in one version: what a mapper changes in the runtime can only hurt itself. Those that come
+// with Headgate share a host. One whose thread was left unclean, or that has grown, is replaced: it receives no further
+// task, and ends with its last one.
+
+interface HostPoolMeans {
+  readonly log: Logger;
+  readonly onLate: HostReports["late"];
+}
+
+export class HostPool {
+  readonly #idleThreadsMax: number;
+  readonly #limits: HostLimits;
+  readonly #log: Logger;
+  readonly #reports: HostReports;
+  /** The host that receives the tasks of a key. */
+  readonly #hosts = new Map<string, MappingHost>();
+  /** When hosts without a task end; longest idle first. */
+  readonly #idle = new Map<MappingHost, NodeJS.Timeout>();
+  /** Hosts that have not ended yet. */
+  readonly #alive = new Set<MappingHost>();
+  /** Hosts that receive no further task. */
+  readonly #retired = new WeakSet<MappingHost>();
+
+  /** Hosts without a task are kept while they have at most this number of threads, or for the last one of them. */
+  constructor(idleThreadsMax: number, limits: HostLimits, { log, onLate }: HostPoolMeans) {
+    this.#idleThreadsMax = idleThreadsMax;
+    this.#limits = limits;
+    this.#log = log;
+    const fault = (words: string) =>
+      log.warn({ fault: words }, "a mapper had left work behind that failed between two files");
+    this.#reports = { fault, late: onLate };
+  }
+
+  /**
+   * The host of this mapper, or of those that come with Headgate. `alone`: a new host, for one task; `behind`: the
+   * same, which uses the processor when others do not need it.
+   */
+  take(module: MapperModule, how: "shared" | "alone" | "behind"): MappingHost {
+    const key = keyOf(module);
+    const known = how === "shared" ? this.#hosts.get(key) : undefined;
+    if (known?.isAlive === true) {
+      this.#stayAwake(known);
+      return known;
+    }
+    const host = new MappingHost(this.#limits, this.#reports, key === BUNDLED ? module : null);
+    this.#alive.add(host);
+    if (how === "shared") this.#hosts.set(key, host);
+    if (how === "behind") {
+      this.#retired.add(host);
+      host.fallBehind();
+    }
+    return host;
+  }
+
+  /** Of the host of this key. */
+  load(key: string): Load {
+    const host = this.#hosts.get(key);
+    return host?.isAlive === true ? host : { threads: 0, tasks: 0 };
+  }
+
+  /** Starts the host of this mapper ahead of its first file. */
+  prepare(module: MapperModule): void {
+    const host = this.take(module, "shared");
+    if (host.tasks === 0) this.#keepIdle(host);
+  }
+
+  /** After a task that was answered. `left`: resources that the mapper left behind. */
+  giveBack(host: MappingHost, module: MapperModule, left: string | null): void {
+    if (left !== null) this.#log.warn({ left }, "a mapping host is replaced, since its mapper left work behind");
+    if (left !== null || this.#retired.has(host) || this.#isWorn(host) || !host.isAlive) {
+      this.retire(host);
+      return;
+    }
+    const key = keyOf(module);
+    if (this.#hosts.get(key)?.isAlive !== true) this.#hosts.set(key, host);
+    if (this.#hosts.get(key) !== host) this.retire(host);
+    else if (host.tasks === 0) this.#keepIdle(host);
+  }
+
+  /** The host receives no further task, and ends after the last one that it has. */
+  retire(host: MappingHost): void {
+    this.#retired.add(host);
+    this.#stayAwake(host);
+    for (const [key, one] of this.#hosts) if (one === host) this.#hosts.delete(key);
+    if (host.tasks === 0) void this.#ending(host);
+  }
+
+  /** Ends all hosts, also those with tasks. */
+  async close(): Promise<void> {
+    for (const host of [...this.#idle.keys()]) this.#stayAwake(host);
+    this.#hosts.clear();
+    await Promise.all([...this.#alive].map((host) => this.#ending(host)));
+  }
+
+  #isWorn(host: MappingHost): boolean {
+    if (host.served >= SERVED_MAX) return true;
+    return host.tasks === 0 && host.grownBytes > this.#limits.memory * GROWN_SHARE_MAX + host.threadBytes;
+  }
+
+  #keepIdle(host: MappingHost): void {
+    this.#stayAwake(host);
+    const timer = setTimeout(() => this.retire(host), IDLE_MS);
+    timer.unref();
+    this.#idle.set(host, timer);
+    const idle = [...this.#idle.keys()];
+    let threads = idle.reduce((sum, one) => sum + one.threads, 0);
+    for (const oldest of idle) {
+      if (threads <= this.#idleThreadsMax || oldest === host) return;
+      threads -= oldest.threads;
+      this.retire(oldest);
+    }
+  }
+
+  #stayAwake(host: MappingHost): void {
+    clearTimeout(this.#idle.get(host));
+    this.#idle.delete(host);
+  }
+
+  async #ending(host: MappingHost): Promise<void> {
+    await host.kill();
+    this.#alive.delete(host);
+  }
+}
+
+/** Mappers of the same key share a host. */
+function keyOf(module: MapperModule): string {
+  return isBundled(module.origin ?? module.modulePath) ? BUNDLED : `${module.modulePath}?${module.digest}`;
 }

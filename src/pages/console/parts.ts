@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Content, type Element, html } from "../kit/html.ts";
 import { Notice } from "../kit/parts.ts";
 import { BASE, Problem, SessionEnded } from "./api.ts";
-import { hrefOf, Link } from "./router.ts";
+import { hrefOf, Link, type Place } from "./router.ts";
 import { TEXTS } from "./texts.ts";
 import { cut, visible } from "./words.ts";
 
@@ -221,4 +221,8 @@ export function Check({ id, words, checked, set }: CheckProps): Element {
   const change = (event: Event) => set((event.target as HTMLInputElement).checked);
   return html`<div class="check"><input type="checkbox" id=${id} checked=${checked} onChange=${change} />
     <label for=${id}>${words}</label></div>`;
+}
+
+export interface PageProps {
+  readonly place: Place;
 }

@@ -1,12 +1,166 @@
 /** Every word that the console shows, here and in the folder beside, so that it can be translated in one place. */
-import { CONFIGURATION } from "./texts/configuration.ts";
-import { DROPS } from "./texts/drops.ts";
-import { EVENTS } from "./texts/events.ts";
 import { FILES } from "./texts/files.ts";
 import { MIGRATIONS } from "./texts/migrations.ts";
-import { files, many, plural } from "./texts/numbers.ts";
-import { OVERVIEW, PLAYGROUND } from "./texts/tools.ts";
-import { TRIGGERS } from "./texts/triggers.ts";
+import { files, many, OVERVIEW, PLAYGROUND, plural } from "./texts/tools.ts";
+
+/** The words of events. Other events of runs are the states that they enter. */
+const EVENTS: Readonly<Record<string, string>> = {
+  "arrival.settling": "Seen at the drop",
+  "arrival.matched": "Claimed by a trigger",
+  "arrival.unmatched": "No trigger claims it",
+  "arrival.duplicate": "Duplicate",
+  "arrival.skipped": "Skipped",
+  "arrival.gone": "Gone from the drop",
+  "arrival.returned": "At the drop again",
+  "arrival.repeated": "The same content again",
+  "arrival.changed": "Changed at the drop",
+  "arrival.superseded": "Replaced by a newer version",
+  "run.overwritten": "Overwritten by a later file",
+  "run.rebound": "Mapper or time zones as they are now",
+  "run.rebuilt": "Batches made again",
+  "run.spared": "Readings left out of the replay",
+  "run.rechecked": "Checked again",
+  "run.released": "Released",
+  "run.undone": "Migration undone",
+  "run.taken": "Taken over by another node",
+  "run.waiting": "Waits",
+  "run.warned": "Warning",
+  "batch.sending": "Batch sent",
+  "batch.accepted": "Batch accepted",
+  "batch.rejected": "Batch rejected",
+  "batch.split": "Batch split",
+  "outcome.recorded": "Outcome recorded",
+  "outcome.webhook": "Outcome reported by the service",
+  "outcome.read-back": "Outcome read back from the service",
+  "source.archived": "Source archived",
+  "source.deleted": "Source deleted",
+  "source.left": "Source left in place",
+  "source.aside": "Source set aside",
+  "source.returned": "Source moved back",
+  "source.waits": "Source waits",
+  "source.changed": "Source changed",
+  "source.changed-later": "Source changed after it was finished",
+  "source.gone": "Source gone",
+  "source.overtaken": "Another file has its place",
+  "source.unwatched": "Source no longer watched",
+  "container.stays": "Container stays at the drop",
+  "structure.created": "Structure created at the service",
+  "ledger.repaired": "Ledger repaired",
+};
+
+/** The words of drops. */
+const DROPS = {
+  none: "There are no drops.",
+  unknown: "There is no drop",
+  columns: {
+    ...{ drop: "Drop", state: "State", lastPoll: "Last poll", nextPoll: "Next poll", lastFile: "Last file" },
+    waiting: "Files waiting",
+  },
+  polling: "Being polled",
+  polls: "Polls",
+  failures: (count: number) => `${many(count, "failure", "failures")} one after the other`,
+  kind: "Kind",
+  address: "Address",
+  nothing: "none",
+  never: "never",
+  counts: {
+    settling: (count: string) => `${count} settling`,
+    left: (count: string) => `${count} for the next poll`,
+    temporary: (count: string) => `${count} under temporary names`,
+    overdue: (count: string) => `${count} overdue`,
+    missing: (count: string) => `${count} missing`,
+  },
+  files: "Files of this drop",
+  check: "Check",
+  checkHint: "Tries connection, listing, rights and clock, as `headgate check` does. Nothing is fetched.",
+  checkNow: "Check this drop",
+  checking: "The drop is checked …",
+  checked: (parts: string, open: number) =>
+    `${parts}. ${open === 0 ? "Nothing needs" : many(open, "finding needs", "findings need")} attention.`,
+  asBefore: "As at the check before.",
+  levels: { ok: "In order", warning: "Warning", failed: "Failed" },
+  hostKey: "Host key",
+  hostKeys: {
+    none: "This drop does not compare host keys.",
+    trusted: "The key of the server is trusted.",
+    refused: "The server presents another key. Nothing is sent to it until that key is approved.",
+    unknown: "The server was not reached yet.",
+  },
+  compare: "Compare the keys",
+  known: "Trusted until now",
+  noKnown: "None",
+  offered: "Presented now",
+  trusted: "Trusted",
+  untrusted: "Not trusted",
+  revoked: "This key was revoked.",
+  keyWarning:
+    "Ask the operator of the server for the fingerprint by another way, and compare it: the key also differs when " +
+    "another machine poses as the server.",
+  approve: "Approve the new key…",
+  approveTitle: "Approve the new host key",
+  approveWords: "From now on the drop trusts the server with this fingerprint:",
+  approveNow: "Approve this key",
+  upload: "Put a file there",
+  uploadLabel: "Choose a file of this computer, or drop it here",
+  uploaded: (size: string) => `Sent (${size}):`,
+};
+
+/** The words of triggers. */
+const TRIGGERS = {
+  lead: "The first trigger that matches a file's name claims it.",
+  none: "There are no triggers.",
+  claims: "Which trigger claims it?",
+  claimName: "Name or path of a file",
+  unclaimed: "No trigger claims it",
+  others: (names: string) => `Later triggers match as well: ${names}`,
+  verdicts: (count: number) => many(count, "verdict", "verdicts"),
+  matches: "matches:",
+  columns: {
+    ...{ trigger: "Trigger", state: "State", names: "Claims", mapper: "Mapper and service", lastFile: "Last file" },
+    actions: "Actions",
+  },
+  and: "and",
+  or: "or",
+  anyName: "any name",
+  allDrops: "of all drops",
+  ofDrops: (names: string) => `of ${names}`,
+  expected: (every: string, by: string, zone: string) => `expected every ${every} by ${by} (${zone})`,
+  filters: {
+    StartsWith: "begins with",
+    EndsWith: "ends with",
+    Contains: "has",
+    Equals: "is",
+    NotStartsWith: "does not begin with",
+    NotEndsWith: "does not end with",
+    NotContains: "has not",
+    NotEquals: "is not",
+  } as Readonly<Record<string, string>>,
+};
+
+/** The words of the configuration. */
+const CONFIGURATION = {
+  file: "In force:",
+  settings: "Settings",
+  search: "Search",
+  withDefaults: "Defaults, too",
+  hidden: "hidden",
+  found: (count: number) => many(count, "setting", "settings"),
+  sources: { given: "given", default: "default" },
+  columns: {
+    ...{ path: "Setting", value: "Value", source: "Source", at: "At", result: "Result", changed: "Changed settings" },
+  },
+  reloads: "Changes since the start",
+  noReloads: "The configuration was not changed since the start.",
+  results: { "in force": "In force", refused: "Refused" },
+  validation: "Check a text",
+  text: "Configuration",
+  textHint: "It is neither kept nor applied, and what ${env:…} and ${file:…} name is not read.",
+  pasteFirst: "Paste a configuration first.",
+  validate: "Check",
+  valid: "This is a valid configuration.",
+  invalid: "This is no valid configuration.",
+  line: (line: number) => `line ${line}`,
+};
 
 /** A column without a name is called `column 3` already. */
 function columnWords(column: string): string {

@@ -2,9 +2,9 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
 import { dateWords } from "../kit/zone.ts";
+import type { Cursor } from "./chart.ts";
 import { COLOURS, unitOf } from "./chart.ts";
 import { dateText, sameTimes } from "./columns.ts";
-import type { Cursor } from "./cursor.ts";
 import type { Loaded } from "./loaded.ts";
 import { numberWords, VALUE_DIGITS } from "./numbers.ts";
 import { holdsAt, placeAt, type Series, valueAt } from "./series.ts";

@@ -5,13 +5,15 @@ import { axisOf, type Drawing, Plot } from "../kit/browser/plot.ts";
 import { Scroll } from "../kit/browser/scroll.ts";
 import { type Element, html } from "../kit/html.ts";
 import type { Track } from "./at-cursor.ts";
-import { type Colour, heightOf, lineOf, unitAxes, unitOf, unitsOf } from "./chart.ts";
-import { type Cursor, cursorHooks } from "./cursor.ts";
-import { type Curve, curveOf, SHARES, valueOfShare } from "./duration.ts";
+import { type Colour, type Cursor, cursorHooks, heightOf, lineOf, unitAxes, unitOf, unitsOf } from "./chart.ts";
 import type { Unit } from "./hub.ts";
 import type { Loaded } from "./loaded.ts";
 import { numberWords, VALUE_DIGITS } from "./numbers.ts";
+import { isGapAfter, type Series } from "./series.ts";
 import { TEXTS } from "./texts.ts";
+
+/** Shares of a table, in percent. */
+const SHARES = [0, 1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99, 100] as const;
 
 /** Positions of the cursor in a percent. */
 const EACH_PERCENT = 10;
@@ -94,4 +96,47 @@ export function DurationTable({ curves, units }: Pick<DurationProps, "curves" | 
     <table class="values"><caption class="hidden">${TEXTS.duration.table}</caption>
     <thead><tr><th scope="col">${TEXTS.duration.share}</th>${heads}</tr></thead>
     <tbody>${body}</tbody></table></${Scroll}>`;
+}
+
+// A load duration curve: for which share of the time the values were so high or higher.
+
+/** Values from the highest down; none is missing. */
+interface Curve {
+  readonly series: Series;
+  readonly values: Float64Array;
+  /** Shares of the time until the end of each value, 0 to 1; the last is 1. */
+  readonly ends: Float64Array;
+}
+
+/** A value counts for as long as it holds: one of an hour as much as four of a quarter. */
+export function curveOf(series: Series): Curve {
+  const places = [...series.times.keys()].filter((at) => !Number.isNaN(series.values[at]));
+  places.sort((one, other) => (series.values[other] ?? 0) - (series.values[one] ?? 0));
+  const values = Float64Array.from(places, (at) => series.values[at] ?? 0);
+  const ends = Float64Array.from(places, (at) => secondsOf(series, at));
+  let total = 0;
+  for (const [at, seconds] of ends.entries()) {
+    total += seconds;
+    ends[at] = total;
+  }
+  for (const at of ends.keys()) ends[at] = total === 0 ? (at + 1) / ends.length : (ends[at] ?? 0) / total;
+  return { series, values, ends };
+}
+
+function secondsOf({ times, length, ...more }: Series, at: number): number {
+  const [time = 0, next, before] = [times[at], times[at + 1], times[at - 1]];
+  if (!isGapAfter({ ...more, times, length }, at)) return (next ?? time) - time;
+  return length > 0 || before === undefined ? length : time - before;
+}
+
+/** The value that holds at a share of the time, 0 to 1; null where there are none. */
+export function valueOfShare({ values, ends }: Curve, share: number): number | null {
+  if (values.length === 0) return null;
+  let [low, high] = [0, values.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ends[middle] ?? 1) > share) high = middle;
+    else low = middle + 1;
+  }
+  return values[low] ?? null;
 }

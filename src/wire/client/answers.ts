@@ -1,7 +1,8 @@
 /** Text and meaning of a response, for people and for the retry table. */
-import { parsedJson } from "#core/decoded-text.ts";
+
 import { masked } from "#core/secrets.ts";
-import { problem } from "../problem.ts";
+import { parsedJson } from "#core/text.ts";
+import { problem } from "../http-problem.ts";
 import { REPLAYED_HEADER } from "../push-request.ts";
 import { WARNING_HEADER, WEBHOOK_WARNING } from "../webhook.ts";
 import type { HttpAnswer } from "./http.ts";

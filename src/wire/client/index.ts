@@ -9,7 +9,7 @@ export {
 } from "./account-structure.ts";
 export { listFileTriggers } from "./file-triggers.ts";
 export { type HttpBody, type HttpTimeouts, orAborted } from "./http.ts";
-export type { PushAnswer } from "./push-call.ts";
+export type { PushAnswer } from "./service.ts";
 export {
   type ClientOptions,
   type Page,

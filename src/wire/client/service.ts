@@ -4,6 +4,8 @@
  */
 import { z } from "zod";
 import type { Clock, ClockSeen } from "#core/clock.ts";
+import { ConfigError, RejectedError, TransientError } from "#core/errors.ts";
+import { parsedJson } from "#core/text.ts";
 import { type DataQuery, type DataRow, dataRows, type Removal, type RemovalQuery, removal } from "../data.ts";
 import {
   type SiteBody,
@@ -19,12 +21,8 @@ import {
 } from "../structure.ts";
 import { type ListedUnit, listedUnit } from "../units.ts";
 import { type ServiceOperation, serviceOperation } from "../webhook.ts";
-import { type Address, address, headerSafe, type Query, queryValue } from "./address.ts";
 import { answerWords, isWebPage, repeatedBy, retryAfterMs, webhookRefusalOf } from "./answers.ts";
-import { type HttpAnswer, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
-import type { PushAnswer, PushCall } from "./push-call.ts";
-import { READ_ANSWER_MAX, readAnswer } from "./read-answer.ts";
-import { refusedPassword, refusedToken } from "./refusals.ts";
+import { type HttpAnswer, type HttpBody, type HttpCall, HttpClient, type HttpTimeouts } from "./http.ts";
 import { type Token, type TokenAccess, type TokenMeans, TokenSource } from "./token.ts";
 
 export interface ServiceAccess extends TokenAccess {
@@ -51,6 +49,7 @@ export interface Page<Item> {
   readonly total: number | null;
 }
 
+const READ_ANSWER_MAX = 32 * 1024 ** 2;
 const named = z.object({ id: z.number().int(), name: z.string() });
 type Named = z.infer<typeof named>;
 /** A bare number, or an object with it. */
@@ -302,4 +301,133 @@ export class ServiceClient {
 
 function idOf(answer: number | { readonly id: number }): number {
   return typeof answer === "number" ? answer : answer.id;
+}
+
+// Addresses and header values of calls.
+
+/** A query in the form of the wire schemas. */
+type Query = Readonly<Record<string, unknown>>;
+type Address = Pick<HttpCall, "origin" | "path">;
+
+/** Lists become repeated keys; undefined values are left out. */
+function address(base: string, path: string, query: Query): Address {
+  const url = new URL(base);
+  url.pathname = url.pathname.replace(/\/+$/, "") + path;
+  for (const [key, value] of Object.entries(query)) {
+    for (const item of Array.isArray(value) ? value : [value])
+      if (item !== undefined) url.searchParams.append(key, String(item));
+  }
+  return { origin: url.origin, path: url.pathname + url.search };
+}
+
+function queryValue(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}
+
+/** Header values are visible ASCII; an operation id may hold anything. */
+function headerSafe(text: string): string {
+  return /^[\x21-\x7e]+$/.test(text) ? text : queryValue(text);
+}
+
+// Errors for calls whose authorization the service refused.
+
+/** The token is new and so has not expired: either a scope is missing, or the service does not know its issuer. */
+function refusedToken(
+  answer: HttpAnswer,
+  { token, scope, subject }: { readonly token: Token; readonly scope: string; readonly subject: string },
+): ConfigError {
+  const missing = token.scopes !== null && !token.scopes.includes(scope);
+  const granted = token.scopes === null ? "" : ` (granted: ${token.scopes.join(" ") || "none"})`;
+  return new ConfigError("HG-PUSH-007", {
+    operation: "authorise",
+    subject,
+    message: missing
+      ? `scope ${scope} missing: the token was granted without it${granted}; ${answerWords(answer)}`
+      : `a new token was refused as well, so it has not expired: scope ${scope} missing${granted}, or ` +
+        `a token of another issuer; ${answerWords(answer)}`,
+    hint:
+      `Add ${scope} to the service's \`scopes\`, have the client granted it, and check that \`token\` ` +
+      "belongs to this service.",
+  });
+}
+
+function refusedPassword(
+  answer: HttpAnswer,
+  { method, path }: Pick<HttpCall, "method" | "path">,
+  subject: string,
+): ConfigError {
+  return new ConfigError("HG-PUSH-003", {
+    operation: `${method} ${path.split("?", 1)[0]}`,
+    subject,
+    message: `the service refuses user and password: ${answerWords(answer)}`,
+  });
+}
+
+// The value of a response of the read and management interface, or the error that the response means.
+
+/** Throws `TransientError` when the call may succeed later. */
+function readAnswer<Value>(
+  answer: HttpAnswer,
+  schema: z.ZodType<Value>,
+  facts: { readonly operation: string; readonly subject: string },
+): Value {
+  const { operation } = facts;
+  const { status } = answer;
+  if (status >= 500 || status === 429 || status === 408 || answer.cut === "broken off")
+    throw new TransientError("HG-PUSH-001", {
+      ...facts,
+      message: `${operation} answered ${answerWords(answer)}`,
+    });
+  if (status === 403)
+    throw new ConfigError("HG-PUSH-008", {
+      ...facts,
+      message: `${operation} answered ${answerWords(answer)}`,
+    });
+  if (status < 200 || status > 299 || answer.cut !== null)
+    throw new RejectedError("HG-PUSH-010", {
+      ...facts,
+      message:
+        `${operation} answered ` +
+        `${answer.cut === null ? answerWords(answer) : `more than ${READ_ANSWER_MAX} bytes`}`,
+    });
+  const parsed = schema.safeParse(parsedJson(answer.text));
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new ConfigError("HG-PUSH-009", {
+    ...facts,
+    message: `${operation} gave an answer of another shape: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
+  });
+}
+
+// A push of the client, and what the service answered.
+
+interface PushCall {
+  /** Called once more after a 401, which sends the bytes again. */
+  readonly body: () => HttpBody;
+  /** Bytes. */
+  readonly length: number;
+  readonly operationId: string;
+  readonly operationTimeoutSec: number;
+  readonly idempotencyKey: string;
+  readonly webhookUrl?: string | undefined;
+  /** Trace that the call belongs to (W3C Trace Context). */
+  readonly traceparent?: string | undefined;
+}
+
+export interface PushAnswer {
+  readonly status: number;
+  /** The service's message, shortened. */
+  readonly words: string;
+  readonly retryAfterMs: number | null;
+  /** The response is a web page: this is not the service. */
+  readonly webPage: boolean;
+  /**
+   * Why the service will not send the outcome to the `webhookUrl` of the call; absent: the service reported no refusal.
+   */
+  readonly webhookRefusal?: string | undefined;
+  /**
+   * The operation whose answer the service repeated, since its Idempotency-Key came before; empty where it did not
+   * name it. Absent: the push was taken as a new one, or the service knows no such keys.
+   */
+  readonly repeats?: string | undefined;
 }

@@ -4,8 +4,8 @@
  */
 import { decodeJwt } from "jose/jwt/decode";
 import type { Clock } from "#core/clock.ts";
-import { parsedJson } from "#core/decoded-text.ts";
 import { ConfigError, type ErrorCode, HeadgateError, TransientError } from "#core/errors.ts";
+import { parsedJson } from "#core/text.ts";
 import { type TokenResponse, tokenError, tokenResponse } from "../token.ts";
 import { answerWords, retryAfterMs } from "./answers.ts";
 import { type HttpAnswer, type HttpClient, orAborted } from "./http.ts";

@@ -5,8 +5,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "#core/clock.ts";
 import { applyOperations } from "#hub/push/apply.ts";
 import { ReadingColumns } from "#hub/store/columns.ts";
+import type { IngestStore } from "#hub/store/ingest.ts";
 import { openIngestStore, openStore } from "#hub/store/open.ts";
-import type { HubStore, IngestStore } from "#hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { temporaryDirectory, waitingOperation } from "../fixture.ts";
 import { allPoints } from "../stored-points.ts";
 

@@ -5,7 +5,7 @@ import { type RunningHub, startHub } from "#hub/hub.ts";
 import { hubOptions } from "#hub/options.ts";
 import { row } from "#hub/store/database.ts";
 import { createPool } from "#hub/store/postgres/database.ts";
-import { readHeads } from "#hub/store/postgres/heads.ts";
+import { readHeads } from "#hub/store/postgres/points.ts";
 import type { HubStore, PointStore } from "#hub/store/store.ts";
 import { callsOf, createChain, type HubCalls, rawOptions, temporaryDirectory, usePostgres } from "../fixture.ts";
 

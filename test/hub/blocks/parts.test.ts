@@ -2,8 +2,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { addBlocks, BLOCK_POINTS } from "#hub/store/blocks/blocks.ts";
-import { segmentsOf } from "#hub/store/blocks/new-points.ts";
-import { neededBlocks, partsOf, slicesOf } from "#hub/store/blocks/parts.ts";
+import { neededBlocks, partsOf, segmentsOf, slicesOf } from "#hub/store/blocks/parts.ts";
 import { ReadingColumns } from "#hub/store/columns.ts";
 import { row, rows } from "#hub/store/database.ts";
 import type { HubStore } from "#hub/store/store.ts";

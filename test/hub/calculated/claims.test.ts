@@ -2,9 +2,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock as clock } from "#core/clock.ts";
 import { silentLog as log } from "#core/log.ts";
-import { judgeDefinition } from "#hub/calculated/definition/judge.ts";
-import { HeldLanes } from "#hub/calculated/recalculation/held-lanes.ts";
-import { readyVariables } from "#hub/calculated/recalculation/order.ts";
+import { judgeDefinition } from "#hub/calculated/definition/change.ts";
+import { HeldLanes, readyVariables } from "#hub/calculated/recalculation/order.ts";
 import { acceptPart } from "#hub/calculated/recalculation/recalculation.ts";
 import { hubOptions } from "#hub/options.ts";
 import { SUSPICIOUS_TAKEOVERS, TAKEOVERS_MAX } from "#hub/store/calculated/claims.ts";

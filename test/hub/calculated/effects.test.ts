@@ -1,7 +1,6 @@
 /** What is calculated after changes of forms, of zones, and of points that are far apart. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { intervalsOf } from "#hub/store/calculated/intervals.ts";
-import { INTERVALS_MAX } from "#hub/store/calculated/marks.ts";
+import { INTERVALS_MAX, intervalsOf } from "#hub/store/calculated/marks.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
 import { calculate, calculationsOf, openScene, pushValues, untilCalculated, valuesOf } from "./scene.ts";
 

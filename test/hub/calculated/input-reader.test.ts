@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { PlannedInput } from "#hub/calculated/recalculation/formulas.ts";
 import { InputReader } from "#hub/calculated/recalculation/input-reader.ts";
-import type { Piece, PointRange, PointRow, VariableFacts } from "#hub/store/store.ts";
+import type { Piece } from "#hub/store/blocks/pieces.ts";
+import type { PointRange, PointRow, VariableFacts } from "#hub/store/records.ts";
 
 const CHUNK = 10;
 const never = new AbortController().signal;

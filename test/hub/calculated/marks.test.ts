@@ -1,17 +1,18 @@
 /** Intervals that are due to be calculated, marked by each change that a formula can see. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "#core/clock.ts";
-import { judgeDefinition } from "#hub/calculated/definition/judge.ts";
+import { judgeDefinition } from "#hub/calculated/definition/change.ts";
 import { hubOptions } from "#hub/options.ts";
 import { applyOperations } from "#hub/push/apply.ts";
 import { INTERVALS_MAX, type Mark, markDue, WHOLE_HISTORY } from "#hub/store/calculated/marks.ts";
 import { ReadingColumns } from "#hub/store/columns.ts";
 import { insert, rows, type StoreDialect } from "#hub/store/database.ts";
+import type { IngestReport, IngestStore } from "#hub/store/ingest.ts";
 import { IngestEffects } from "#hub/store/ingest-effects.ts";
 import { openIngestStore, openStore } from "#hub/store/open.ts";
 import { POSTGRES } from "#hub/store/postgres/dialect.ts";
 import { SQLITE } from "#hub/store/sqlite/dialect.ts";
-import type { HubStore, IngestReport, IngestStore } from "#hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { type Calculated, calculatedBody } from "#wire/index.ts";
 import { rawOptions, temporaryDirectory, waitingOperation } from "../fixture.ts";
 

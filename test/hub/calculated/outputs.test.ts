@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, readyVariables } from "#hub/calculated/recalculation/order.ts";
-import { outputsOf } from "#hub/calculated/recalculation/outputs.ts";
-import { defaultVersionOf } from "#hub/calculated/recalculation/version.ts";
+import { defaultVersionOf, PATIENCE_MS, readyVariables } from "#hub/calculated/recalculation/order.ts";
+import { outputsOf } from "#hub/calculated/recalculation/run.ts";
 import { decompressed } from "#hub/push/body-compression.ts";
 import type { MarkedVariable } from "#hub/store/calculated/claims.ts";
 

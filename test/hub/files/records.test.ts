@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { FILE_STATES } from "#hub/files/states.ts";
 import { hubOptions } from "#hub/options.ts";
 import { openStore } from "#hub/store/open.ts";
-import type { HubStore, NewFile } from "#hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
+import type { NewFile } from "#hub/store/stored-files.ts";
 import { FILE_STATE_NAMES, type FileState } from "#wire/index.ts";
 import { rawOptions, temporaryDirectory } from "../fixture.ts";
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog } from "#core/log.ts";
 import { createCarrier } from "#hub/mail/carrier.ts";
-import { hashOfToken, newLinkSecret, temporaryPassword } from "#hub/mail/link-secret.ts";
+import { hashOfToken, newLinkSecret, temporaryPassword } from "#hub/mail/mail.ts";
 import { hubOptions } from "#hub/options.ts";
 import { addLink, claimLink, endLinks } from "#hub/store/mail/links.ts";
 import { openStore } from "#hub/store/open.ts";

@@ -1,4 +1,4 @@
-/** GET /search (`docs/hub-choices.md`, *Search*). */
+/** GET /search (`docs/hub/structure.md`, *Search*). */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createChain, startTestHub, type TestHub } from "../fixture.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { claimOf, textOf } from "#core/sign-on/claims.ts";
-import { grantedBy } from "#hub/sign-on/grants.ts";
+import { claimOf, textOf } from "#core/sign-on/provider.ts";
 import { signInOptions } from "#hub/sign-on/options.ts";
+import { grantedBy } from "#hub/sign-on/person.ts";
 
 const PROVIDER = { name: "company", label: "Company", issuer: "https://login.example.org", clientId: "hub" };
 const parsed = (more: object) => signInOptions.safeParse({ oidc: [{ ...PROVIDER, ...more }] });

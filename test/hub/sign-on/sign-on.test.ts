@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createLog } from "#core/log.ts";
 import { change } from "#hub/store/database.ts";
+import type { UserRecord } from "#hub/store/people/records.ts";
 import { createUser, putMembership, setState, setTemporaryPassword } from "#hub/store/people/users.ts";
 import { offerSecondFactor } from "#hub/store/sessions/second-factors.ts";
-import type { HubStore, UserRecord } from "#hub/store/store.ts";
+import type { HubStore } from "#hub/store/store.ts";
 import { openBrowser } from "../browser.ts";
 import { GRANT, startTestHub, type TestHub } from "../fixture.ts";
 import { type MailBox, openMailBox, pathOf as pathOfLink, tokenOf } from "../mail/mail-box.ts";

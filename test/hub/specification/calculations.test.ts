@@ -1,6 +1,6 @@
 /** Rules about when variables are calculated, and about versions, with expressions; those of scripts are beside. */
 import { afterAll, beforeAll, expect } from "vitest";
-import { defaultVersionOf } from "#hub/calculated/recalculation/version.ts";
+import { defaultVersionOf } from "#hub/calculated/recalculation/order.ts";
 import {
   calculate,
   calculationsOf,

@@ -1,6 +1,6 @@
 /**
  * A test named after a rule of `config/specification-rules.json`; `npm run generate` links the two in
- * `docs/specification-coverage.md`.
+ * `docs/dev/specification-coverage.md`.
  */
 import { test } from "vitest";
 import sections from "../../../config/specification-rules.json" with { type: "json" };

@@ -6,7 +6,7 @@ import { addBlocks } from "#hub/store/blocks/blocks.ts";
 import { change, insert } from "#hub/store/database.ts";
 import { addEvents } from "#hub/store/events/events.ts";
 import { addApiToken } from "#hub/store/people/api-tokens.ts";
-import { putClaim } from "#hub/store/people/claims.ts";
+import { putClaim } from "#hub/store/people/people.ts";
 import type { HubStore } from "#hub/store/store.ts";
 import { SCOPES } from "#wire/index.ts";
 import { openBrowser } from "../browser.ts";

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { createLog } from "#core/log.ts";
 import { masked } from "#core/secrets.ts";
 import { loadGatewayConfig } from "#gateway/config.ts";
-import { Validator } from "#gateway/console/validator.ts";
+import { Validator } from "#gateway/console/configuration.ts";
 import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { configurationEndpoints as endpoints } from "#gateway/operations/api/configuration.ts";
 import { Reloading } from "#gateway/reload.ts";

@@ -7,7 +7,7 @@ import { createServer, type Socket } from "node:net";
 import { dirname, join, posix, sep } from "node:path";
 import ssh2, { type Attributes, type AuthContext, type FileEntry, type ServerConfig, type SFTPWrapper } from "ssh2";
 import { systemCode } from "#core/errors.ts";
-import { serveNamesAs } from "#gateway/drops/sftp/names.ts";
+import { serveNamesAs } from "#gateway/drops/sftp/connection.ts";
 import type { FieldHooks } from "./hooks.ts";
 import { type Loopback, listenOnLoopback } from "./loopback.ts";
 

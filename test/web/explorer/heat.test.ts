@@ -1,7 +1,7 @@
 /** Cells of heat maps, and load duration curves. */
 import { expect, test } from "vitest";
-import { curveOf, valueOfShare } from "#pages/explorer/duration.ts";
-import { absences, cellsOf, patchOf, placeIn } from "#pages/explorer/heat.ts";
+import { curveOf, valueOfShare } from "#pages/explorer/duration-chart.ts";
+import { absences, cellsOf, patchOf, placeIn } from "#pages/explorer/heat-chart.ts";
 import { SeriesOfRows } from "#pages/explorer/series.ts";
 
 const ZONE = "Europe/Paris";

@@ -1,7 +1,7 @@
 /** Columns of plots of many values. */
 import { expect, test } from "vitest";
+import { columnsOf } from "#pages/explorer/chart.ts";
 import { SeriesOfRows, type Shape } from "#pages/explorer/series.ts";
-import { columnsOf } from "#pages/explorer/thinned.ts";
 
 const QUARTER_MS = 900_000;
 const BEGIN_MS = Date.parse("2026-01-01T00:00:00Z");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { contrastOf, DARK, LIGHT, OUTLINE_PAIRS, TEXT_PAIRS } from "#pages/kit/palette.ts";
+import { contrastOf, DARK, LIGHT, OUTLINE_PAIRS, TEXT_PAIRS } from "#pages/kit/stylesheet.ts";
 
 describe.each([
   ["light", LIGHT],

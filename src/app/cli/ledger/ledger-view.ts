@@ -2,8 +2,7 @@
 
 import { join } from "node:path";
 import { systemClock } from "#core/clock.ts";
-import { ConfigError } from "#core/errors.ts";
-import { invalidOption } from "#core/invalid-option.ts";
+import { ConfigError, invalidOption } from "#core/errors.ts";
 import { type GatewayConfig, requireResolved } from "#gateway/config.ts";
 import type { Ledger } from "#gateway/ledger/ledger.ts";
 import { isLedgerMissing, ledgerWords, openLedger } from "#gateway/ledger/open.ts";

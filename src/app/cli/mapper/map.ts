@@ -2,11 +2,9 @@
 
 import { basename, dirname, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ConfigError, RejectedError } from "#core/errors.ts";
-import { counted } from "#core/grouped-number.ts";
-import { invalidOption } from "#core/invalid-option.ts";
-import { foundWords, placeWords } from "#core/place-words.ts";
+import { ConfigError, invalidOption, RejectedError } from "#core/errors.ts";
 import { REGISTER } from "#core/register.ts";
+import { counted, foundWords, placeWords } from "#core/text.ts";
 import type { GatewayConfig } from "#gateway/config.ts";
 import type { MapperIdentity, MappingFinding, Reason, RejectedRow } from "#gateway/model.ts";
 import {

@@ -1,38 +1,54 @@
 /** `headgate migrate`: delivers history in one go, with the stages of the gateway; the same command resumes it. */
 import { mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { systemClock } from "#core/clock.ts";
-import { ConfigError, RejectedError } from "#core/errors.ts";
-import { grouped } from "#core/grouped-number.ts";
-import { invalidOption } from "#core/invalid-option.ts";
+import { writeDurably } from "#core/durable.ts";
+import { ConfigError, invalidOption, RejectedError, systemCode, wordsOf } from "#core/errors.ts";
+import { silentLog } from "#core/log.ts";
+import { counted, grouped } from "#core/text.ts";
 import { type GatewayConfig, loadGatewayConfig } from "#gateway/config.ts";
-import { isLedgerOwned, openLedger } from "#gateway/ledger/open.ts";
-import { watchPause } from "#gateway/migration/actions.ts";
+import type { Ledger } from "#gateway/ledger/ledger.ts";
+import { isLedgerMissing, isLedgerOwned, openLedger } from "#gateway/ledger/open.ts";
+import { clearPause, noteAction, readPause, watchPause } from "#gateway/migration/actions.ts";
 import { gatewayOf } from "#gateway/migration/gateway-of.ts";
 import { migrationsOf } from "#gateway/migration/overview.ts";
+import { type MissingTarget, makePlan, type PlanRequest } from "#gateway/migration/plan/dry-run.ts";
 import { listStanding, without } from "#gateway/migration/plan/file-states.ts";
-import type { Standing } from "#gateway/migration/plan/history-files.ts";
+import type { HistoryFile, Standing } from "#gateway/migration/plan/history-files.ts";
+import { PlanKeeper } from "#gateway/migration/plan/kept-plan.ts";
 import { measuredBefore } from "#gateway/migration/plan/push-rates.ts";
 import { assertRequestFits, emptyPatterns } from "#gateway/migration/plan/request-checks.ts";
-import { findMigration, type KnownMigration, knownMigrations } from "#gateway/migration/report/reports.ts";
+import { parseSample, SAMPLE_DEFAULT, type SampleLimits } from "#gateway/migration/plan/sample.ts";
+import { allRuns } from "#gateway/migration/report/delivered.ts";
+import {
+  findMigration,
+  type KnownMigration,
+  knownMigrations,
+  type MigrationLimits,
+  remakeReport,
+} from "#gateway/migration/report/reports.ts";
+import { writeReportWorkbook } from "#gateway/migration/report/workbook.ts";
 import { absolutePattern, type MigrationRequest, migrationFolder, migrationId } from "#gateway/migration/request.ts";
-import { runMigration } from "#gateway/migration/run/run.ts";
-import { MigrationStructure } from "#gateway/migration/structure/structure.ts";
+import { type Ended, runMigration } from "#gateway/migration/run/run.ts";
+import { MigrationStructure, type PlannedStructure } from "#gateway/migration/structure/structure.ts";
 import { assertNotUndone } from "#gateway/migration/undo/state.ts";
+import { executeCommand, type OperatorCommand } from "#gateway/runs/commands.ts";
+import { Pauses } from "#gateway/runs/pauses.ts";
+import { openSpool } from "#gateway/spool/spool.ts";
+import { runStatesThat } from "#gateway/states.ts";
 import { versionTag } from "#gateway/triggers/options.ts";
 import { addCommand, type CommandFrame, configOption } from "../command.ts";
-import { authorOf, type CommandOptions } from "../command-client.ts";
-import { limitHeapGrowth } from "../heap-growth.ts";
+import { authorOf, bindingParts, type CommandOptions } from "../command-client.ts";
 import { settingsOption, shareOption } from "../option-values.ts";
 import { print, printJson, printTable, sizeWords } from "../output.ts";
+import { ask, canAsk, TERMINAL, type Terminal } from "../prompt.ts";
+import { limitHeapGrowth } from "../until-idle.ts";
 import { conclude, sayOf } from "./conclude.ts";
-import { leftAlone } from "./on-change.ts";
 import { addPauseAndResume } from "./pause.ts";
+import { printFindings, printPlan } from "./plan-table.ts";
 import { viewFor } from "./progress-bars.ts";
-import { keepPlan, limitsOf, noted, noteEnd, noteStart } from "./record.ts";
-import { retake } from "./retake.ts";
-import { sampleOf, showPlan } from "./show-plan.ts";
-import { type ReportOptions, showReport } from "./show-report.ts";
+import { printPlannedStructure } from "./structure-table.ts";
 import { addThrottleOptions, readThrottle, type ThrottleFlags } from "./throttle-options.ts";
 import { type UndoOptions, undoMigration } from "./undo.ts";
 
@@ -55,6 +71,15 @@ interface MigrateOptions extends ThrottleFlags {
   readonly reason?: string;
   readonly json?: boolean;
 }
+
+const REPORT_EVERY_FILES = 100;
+const LIMITS = ["between", "rate", "concurrency", "pauseOnErrors", "verify", "provision"] as const;
+
+/** Not delivered, until a person changes something: held, and refused. */
+const REMAPPED = runStatesThat(({ needsAttention, next }) => needsAttention && next.includes("cancelled"));
+
+const CHOICES = ["again", "skip", "stop"] as const;
+const NAMED = 5;
 
 export function addMigrate({ command: listed, stop, action }: CommandFrame): void {
   const command = listed("migrate", [
@@ -298,4 +323,255 @@ function tagOf(text: string): string {
   const { data, error } = versionTag.safeParse(text);
   if (data === undefined) throw invalidOption("--version-tag", `${text}: ${error.issues[0]?.message}`);
   return data;
+}
+
+// `headgate migrate report`: writes the report again, and says where it is.
+
+interface ReportOptions {
+  /** Also as a workbook; the file is replaced. */
+  readonly xlsx?: string;
+  readonly json?: boolean;
+}
+
+async function showReport(spool: string, id: string, options: ReportOptions): Promise<number> {
+  const { report, page } = await remakeReport(spool, id);
+  const workbook = options.xlsx === undefined ? null : resolve(options.xlsx);
+  if (workbook !== null) await writeReportWorkbook(report, workbook).catch(cannotWrite(workbook));
+  if (options.json === true) {
+    printJson(report);
+    return 0;
+  }
+  for (const { by, begunAt, endedAt, points } of report.undone)
+    print(
+      endedAt === null
+        ? `being undone since ${begunAt} by ${by}: ${counted(points, "point")} removed`
+        : `undone at ${endedAt} by ${by}: ${counted(points, "point")} removed`,
+    );
+  printFindings(report.findings);
+  print(`report: ${page}`);
+  if (workbook !== null) print(`workbook: ${workbook}`);
+  return 0;
+}
+
+function cannotWrite(path: string) {
+  return (cause: unknown): never => {
+    if (systemCode(cause) === undefined) throw cause;
+    throw new ConfigError("HG-MIGR-005", { operation: "write workbook", subject: path, cause });
+  };
+}
+
+// Decides about files that changed since they were delivered: by the option, or by the answer of the person at the
+// terminal.
+
+type Choice = (typeof CHOICES)[number];
+
+/**
+ * Files that are skipped. Throws `ConfigError` to stop, also when there is no decision. `what` undefined: the option
+ * is absent.
+ */
+export async function leftAlone(
+  { changed }: Pick<Standing, "changed">,
+  what: string | undefined,
+  signal: AbortSignal,
+  terminal: Terminal = TERMINAL,
+): Promise<readonly HistoryFile[]> {
+  const ordered = CHOICES.find((choice) => choice === what);
+  if (what !== undefined && ordered === undefined)
+    throw invalidOption("--on-change", `${what} is not one of ${CHOICES.join(", ")}`);
+  if (changed.length === 0) return [];
+  const choice = ordered ?? (canAsk(terminal) ? await askFor(changed, signal, terminal) : "stop");
+  if (choice === "again") return [];
+  if (choice === "skip") return changed;
+  throw new ConfigError("HG-MIGR-004", {
+    operation: "migrate",
+    subject: namesOf(changed),
+    message: `${countOf(changed)} changed since ${changed.length === 1 ? "it was" : "they were"} delivered`,
+  });
+}
+
+async function askFor(changed: readonly HistoryFile[], signal: AbortSignal, terminal: Terminal): Promise<Choice> {
+  const question = `${countOf(changed)} changed since the delivery: ${namesOf(changed)}.
+Deliver again what is there now, skip, or stop? [again/skip/STOP] `;
+  const answer = (await ask(question, signal, terminal)).toLowerCase();
+  return CHOICES.find((choice) => answer !== "" && choice !== "stop" && choice.startsWith(answer)) ?? "stop";
+}
+
+function countOf({ length }: readonly HistoryFile[]): string {
+  return `${length} ${length === 1 ? "file" : "files"}`;
+}
+
+function namesOf(files: readonly HistoryFile[]): string {
+  const shown = files.slice(0, NAMED).map(({ path }) => path);
+  return `${shown.join(", ")}${files.length > NAMED ? ` and ${files.length - NAMED} more` : ""}`;
+}
+
+// Before a migration takes files: what is recorded of files that were only touched, and files that a wrong setting held
+// or refused are taken again with the current settings.
+
+/** Returns how many files are taken again. `remap`: all that are held or refused, not only those that were touched. */
+async function retake(
+  own: GatewayConfig,
+  { touched, replaced, files }: Standing,
+  { remap, by }: { readonly remap: boolean; readonly by: string },
+): Promise<number> {
+  if (isLedgerMissing(own.ledger) || (touched.length + replaced.length === 0 && !remap)) return 0;
+  const ledger = await openLedger(own.ledger, { clock: systemClock });
+  try {
+    for (const { arrivalId, mtime } of touched) await ledger.recordTouched(arrivalId, mtime);
+    const spool = await openSpool(own.spool);
+    const binding = await bindingParts(own, spool.root, ledger);
+    const pauses = await Pauses.read(ledger);
+    const parts = { ledger, spool, binding, pauses, log: silentLog, isRemoved: async () => false };
+    const perform = (asked: OperatorCommand) => executeCommand(asked, parts);
+    // The file of another time is listed as another arrival, which its held version would be a duplicate of.
+    for (const run of replaced) await perform({ order: "cancel", run, by, why: "its file was replaced or touched" });
+    const runs = remap ? await remappable(ledger, files) : [];
+    const again = { order: "replay", rejectedOnly: false, overwrite: false, by, why: "migrate --remap" } as const;
+    for (const run of runs) await perform({ ...again, run });
+    return replaced.length + runs.length;
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** The latest runs of files that are still as they were; one that changed is taken again anyway. */
+async function remappable(ledger: Ledger, files: Standing["files"]): Promise<readonly string[]> {
+  const listed = new Map(files.map(({ drop, path, size, mtime }) => [`${drop}\n${path}`, `${size} ${mtime}`]));
+  const found: string[] = [];
+  for await (const { id, arrivalId, drop, path, size, mtime } of allRuns(ledger, REMAPPED)) {
+    const latest = await ledger.runOf(arrivalId);
+    const there = listed.get(`${drop}\n${path.split("!/")[0] ?? path}`);
+    const isEntry = path.includes("!/");
+    if (latest?.id === id && there !== undefined && (isEntry || there === `${size} ${mtime}`)) found.push(id);
+  }
+  return found;
+}
+
+// Records in the folder of a migration: its request with its limits, its plan, and how it ended.
+
+/** Without those that are not limited. */
+function limitsOf(options: MigrationLimits): MigrationLimits {
+  const given = LIMITS.map((name) => [name, options[name]] as const);
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== "none" && value !== false));
+}
+
+/** `between 22:00-05:00 Europe/Paris, rate 5000/s: the reason`; empty without any. */
+function startWords(options: MigrationLimits & { readonly reason?: string }): string {
+  const { between, rate, concurrency, pauseOnErrors } = limitsOf(options);
+  const limits = Object.entries({ between, rate, concurrency, "pause on errors": pauseOnErrors })
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`]))
+    .join(", ");
+  return [limits, options.reason ?? ""].filter((words) => words !== "").join(": ");
+}
+
+/** A fault of the work is part of the history. */
+async function noted<Result>(folder: string, by: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (thrown) {
+    await noteAction(folder, { by, what: "failed", words: wordsOf(thrown) });
+    throw thrown;
+  }
+}
+
+/** Called before anything is taken: a former pause no longer counts. */
+async function noteStart(
+  known: KnownMigration,
+  options: MigrationLimits & { readonly config: string; readonly reason?: string },
+  by: string,
+): Promise<void> {
+  await clearPause(known.folder);
+  await writeFacts(known, options);
+  await noteAction(known.folder, { by, what: "started", words: startWords(options) });
+}
+
+function writeFacts({ id, order, folder, limits }: KnownMigration, options: { readonly config: string }) {
+  return writeDurably(join(folder, "migration.json"), JSON.stringify({ id, order, config: options.config, limits }));
+}
+
+/** The migration is known from then on, and nothing of it was taken. */
+async function keepPlan(
+  known: KnownMigration,
+  options: MigrationLimits & { readonly config: string },
+  by: string,
+): Promise<PlanKeeper> {
+  await mkdir(known.folder, { recursive: true });
+  await writeFacts({ ...known, limits: limitsOf(options) }, options);
+  await noteAction(known.folder, { by, what: "planned", words: "" });
+  const keeper = new PlanKeeper(known.folder, by);
+  await keeper.begin();
+  return keeper;
+}
+
+/** In the name of the person who paused it, where one did. */
+async function noteEnd(folder: string, { how, pausedBecause }: Ended, by: string): Promise<void> {
+  const pause = how === "stopped" ? await readPause(folder) : null;
+  const what = how === "done" ? "ended" : "paused";
+  await noteAction(folder, { by: pause?.by ?? by, what, words: pause?.why ?? pausedBecause ?? "" });
+}
+
+// `migrate --dry-run`: prints the plan and the structure that would be created, as a table or as JSON.
+
+interface PlanFlags {
+  readonly sample?: string;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+  readonly versionTag?: string;
+  /** Keeps the plan where that is wanted. */
+  readonly keeper?: PlanKeeper | null;
+}
+
+/** Returns the exit code. */
+async function showPlan(
+  own: GatewayConfig,
+  order: Omit<PlanRequest, "tick" | "onMissing">,
+  structure: MigrationStructure,
+  { json, versionTag, keeper = null }: PlanFlags,
+  stop: AbortSignal,
+): Promise<number> {
+  const tick = (done: number, of: number) => {
+    keeper?.tick(done, of);
+    if (done % REPORT_EVERY_FILES === 0) process.stderr.write(`${done} of ${of} files mapped\n`);
+  };
+  const structures: (PlannedStructure | null)[] = [];
+  const planStructure = async (missing: readonly MissingTarget[]) => {
+    const found = await structure.plan(own, missing, stop);
+    structures.push(found);
+    return found?.covered ?? new Set<string>();
+  };
+  const plan = await makePlan(own, { ...order, tick, onMissing: planStructure }, stop);
+  // The service was not asked, so that nothing is known to be missing.
+  if (structures.length === 0) await planStructure([]);
+  const planned = structures[0] ?? null;
+  await keeper?.end(plan);
+  if (json === true)
+    printJson({
+      ...plan,
+      versionTag: versionTag ?? null,
+      ...(planned === null ? {} : { structure: { ...planned, covered: undefined } }),
+    });
+  else {
+    printPlan(plan);
+    if (planned !== null) printPlannedStructure(planned);
+  }
+  if (json !== true && versionTag !== undefined) print(`  ${tagWords(versionTag)}`);
+  const isPossible = planned === null || (planned.impossible.length === 0 && planned.unaskedBecause === null);
+  const isSound = plan.findings.every(({ isInformation }) => isInformation) && plan.unfit !== null;
+  return isSound && isPossible && !stop.aborted ? 0 : 1;
+}
+
+function sampleOf({ sample, dryRun }: PlanFlags): SampleLimits {
+  if (sample === undefined) return SAMPLE_DEFAULT;
+  if (dryRun !== true) throw invalidOption("--sample", "it limits what a plan reads: use it with --dry-run");
+  const limits = parseSample(sample);
+  if (limits === undefined)
+    throw invalidOption("--sample", `${sample} is neither all nor a number of files nor a size such as 1GB`);
+  return limits;
+}
+
+function tagWords(tag: string): string {
+  return (
+    `readings without a version of their own carry the tag ${tag}; readings stored with this tag at their dates ` +
+    "are replaced"
+  );
 }

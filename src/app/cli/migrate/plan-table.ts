@@ -1,6 +1,6 @@
 /** Prints a plan for people: counted figures, figures estimated from a sample, and files that were not read. */
 
-import { grouped } from "#core/grouped-number.ts";
+import { grouped } from "#core/text.ts";
 import type { PlanReport } from "#gateway/migration/plan/dry-run.ts";
 import type { Finding } from "#gateway/migration/plan/findings.ts";
 import { print, printTable, sizeWords, styled } from "../output.ts";

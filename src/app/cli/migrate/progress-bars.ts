@@ -5,7 +5,7 @@
 import type { Writable } from "node:stream";
 import cliProgress from "cli-progress";
 import { systemClock } from "#core/clock.ts";
-import { grouped } from "#core/grouped-number.ts";
+import { grouped } from "#core/text.ts";
 import { type Amount, FILES_SHOWN, type ProgressView, type Reached } from "#gateway/migration/run/progress.ts";
 import { linesView, Pace, retryWords, waitWords } from "./progress.ts";
 

@@ -1,7 +1,7 @@
 /** The progress of a migration in words, and as plain lines where there is no terminal. */
 
 import type { Clock } from "#core/clock.ts";
-import { grouped } from "#core/grouped-number.ts";
+import { grouped } from "#core/text.ts";
 import type { Amount, ProgressView, Reached } from "#gateway/migration/run/progress.ts";
 import { sizeWords } from "../output.ts";
 

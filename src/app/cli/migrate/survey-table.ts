@@ -1,6 +1,6 @@
 /** Shows the readings that an undo would remove. */
 
-import { grouped } from "#core/grouped-number.ts";
+import { grouped } from "#core/text.ts";
 import type { UndoneVariable, UndoSurvey } from "#gateway/migration/undo/undo.ts";
 import { print, printTable, styled } from "../output.ts";
 import type { OtherRuns } from "./others.ts";

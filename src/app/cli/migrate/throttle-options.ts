@@ -1,9 +1,9 @@
 /** The options of `migrate` that limit its speed. */
 import type { Command } from "commander";
-import { invalidOption } from "#core/invalid-option.ts";
+import { invalidOption } from "#core/errors.ts";
 import { parseShare } from "#gateway/migration/run/error-share.ts";
 import { parseRate } from "#gateway/migration/run/rate.ts";
-import type { ThrottleSettings } from "#gateway/migration/run/throttle-settings.ts";
+import type { ThrottleSettings } from "#gateway/migration/run/throttle.ts";
 import { Window } from "#gateway/migration/run/window.ts";
 
 export interface ThrottleFlags {

@@ -5,8 +5,8 @@
  */
 import type { Readable } from "node:stream";
 import type { FileEntry } from "../../model.ts";
-import type { ArchiveClearing } from "../archive-cleanup.ts";
 import type { Drop } from "../drop.ts";
+import type { ArchiveClearing } from "../paths.ts";
 import type { Receipt, Repeat } from "./receipts.ts";
 
 /** Bytes that are being received, under a temporary name. */

@@ -3,23 +3,22 @@
  * endpoints*, *Storage endpoints*; platform facts, *Push*). The sender is authenticated before the body is
  * read; the response follows when the body is durable.
  */
-
 import { Readable } from "node:stream";
 import multipart from "@fastify/multipart";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Clock } from "#core/clock.ts";
-import { parsedJson } from "#core/decoded-text.ts";
+import { isOutOfSpace, TransientError } from "#core/errors.ts";
 import { faultPoint } from "#core/faults.ts";
 import type { Logger } from "#core/log.ts";
+import { parsedJson } from "#core/text.ts";
 import { caseless } from "#wire/caseless.ts";
-import { HttpProblem, invalidRequest, unauthenticated } from "#wire/http-problem.ts";
+import { HttpProblem, installProblemHandlers, invalidRequest, unauthenticated } from "#wire/http-problem.ts";
 import { elementsOfStandard, type PushAccepted, pushQuery, standardBody } from "#wire/push.ts";
 import { countReadings, PushBodyFault, readPushBody } from "#wire/push-body.ts";
 import { bareOperationId, idempotencyKeyOf, REPLAYED_HEADER } from "#wire/push-request.ts";
 import { type BodyStore, BodyTooLarge, type Received } from "./body-store.ts";
 import type { IntakeRight, IntakeUser } from "./options.ts";
-import { unavailable } from "./problems.ts";
 import type { Receipt } from "./receipts.ts";
 import type { People } from "./senders.ts";
 
@@ -49,6 +48,11 @@ type Draft = Pick<Receipt, "route" | "operationId" | "token"> & {
   readonly details: Readonly<Record<string, unknown>>;
   answer(received: Received): unknown;
 };
+
+const RETRY_AFTER_SECONDS = 30;
+
+/** Value of `WWW-Authenticate`. */
+const CHALLENGE = 'Bearer, Basic realm="headgate"';
 
 /** Of the 400 characters that the service accepts, some are reserved for the suffix of the gateway. */
 const OPERATION_ID_CHARACTERS_MAX = 340;
@@ -305,5 +309,36 @@ function tooLarge({ limits }: RouteParts): HttpProblem {
     413,
     "too-large",
     `the body is larger than the ${limits.body} bytes that this intake accepts; send it in parts`,
+  );
+}
+
+// Errors of the intake as problem details; the response itself is in `wire/http-problem.ts`.
+
+/** The intake accepts no bodies now; the sender may try again. */
+function unavailable(code: "storage-full" | "backlog-full" | "unavailable", detail: string): HttpProblem {
+  return new HttpProblem(503, code, detail, undefined, RETRY_AFTER_SECONDS);
+}
+
+export function installProblems(app: FastifyInstance, log: Logger): void {
+  installProblemHandlers(app, {
+    challenge: CHALLENGE,
+    faultOf(thrown, place) {
+      log.error({ err: thrown, ...place }, "the intake failed");
+      return faultOf(thrown);
+    },
+    known: () =>
+      ": this intake accepts POST /api/data, /api/standard, /api/generic/{guid}, /storage and /connect/token",
+  });
+}
+
+function faultOf(thrown: unknown): HttpProblem {
+  if (isOutOfSpace(thrown))
+    return unavailable("storage-full", "the disk of the gateway is full; send this again later");
+  if (thrown instanceof TransientError)
+    return unavailable("unavailable", "the storage of the gateway cannot be reached now; send this again later");
+  return new HttpProblem(
+    500,
+    "internal",
+    "the gateway could not accept this; its log has the reason. Send it again later",
   );
 }

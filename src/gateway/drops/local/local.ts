@@ -1,6 +1,7 @@
 /** A local folder as a drop. Symbolic links are not followed, so no path leads out of it. */
 import { constants } from "node:fs";
-import { lstat, open, realpath, rm } from "node:fs/promises";
+import { lstat, mkdir, open, realpath, rm, rmdir, statfs, unlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join, sep } from "node:path";
 import { Chunks } from "#core/chunks.ts";
 import { digestOfFile } from "#core/digest.ts";
 import { moveDurably, renameDurably, restoreDurably, syncDirectory } from "#core/durable.ts";
@@ -11,19 +12,29 @@ import {
   RejectedError,
   systemCode,
   TransientError,
+  unlessMissing,
   wordsOf,
 } from "#core/errors.ts";
-import { folderOnDisk, localPath, type PathOnDisk } from "#core/file-names.ts";
+import { folderOnDisk, localPath, type NameEncoding, type PathOnDisk } from "#core/file-names.ts";
 import type { Logger } from "#core/log.ts";
 import { makeFolderAsAround } from "#core/private-files.ts";
-import type { Settled } from "#core/settled.ts";
+import type { Settled } from "#core/promises.ts";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
-import { type ArchiveClearing, EVERYTHING, oldest } from "../archive-cleanup.ts";
 import type { Drop, FinishPlanned, OnFolder, ProbeFinding } from "../drop.ts";
+import { movedAside, type SetAside, setOneAside } from "../drop.ts";
 import { finishSource, planInside, type SourceFiles, sameVersion } from "../finish.ts";
 import type { LocalOptions } from "../options.ts";
-import { type DropFilter, insideDrop, type ListingFilter, listingFilter } from "../paths.ts";
-import { type ProbeFacts, probeDrop } from "../probe.ts";
+import {
+  type ArchiveClearing,
+  type DropFilter,
+  EVERYTHING,
+  insideDrop,
+  type ListingFilter,
+  listingFilter,
+  oldest,
+} from "../paths.ts";
+import { type ProbeFacts, type ProbeSteps, probeDrop } from "../probe.ts";
+import type { TrialFiles } from "../probe-trial.ts";
 import { type Destination, openReceiver } from "../receive.ts";
 import {
   changedWhileFetched,
@@ -33,13 +44,24 @@ import {
   unlessAborted,
   vanished,
 } from "../refusals.ts";
-import { movedAside, type SetAside, setOneAside } from "../set-aside.ts";
 import { LocalDisk } from "./disk.ts";
-import { type ListedTree, LocalEvents } from "./events.ts";
+import { type ListedTree, LocalEvents, WATCHED_MAX } from "./events.ts";
 import { openForWriting } from "./open-files.ts";
-import { localSteps, localTrial } from "./probe.ts";
-import { identityOf, isFolder, resolveInside } from "./status.ts";
 import { entryOf, type LocalTree, listTree, readEntry } from "./walk.ts";
+
+/** File systems by the type number of statfs(2); only those that make a difference. */
+const NETWORK: Readonly<Record<number, string>> = {
+  26985: "NFS",
+  20859: "SMB",
+  4283649346: "SMB (cifs)",
+  4266872130: "SMB 2",
+  1702057286: "FUSE",
+  16914839: "9P",
+  12805120: "Ceph",
+  1397113167: "AFS",
+};
+/** Bytes; below this senders may soon be refused. */
+const FREE_LEAST = 200_000_000;
 
 const CLOSE_WAIT_MS = 2_000;
 /** Size of the buffers for copies, and how many of them are kept for the next files. */
@@ -376,4 +398,117 @@ export class LocalDrop implements Drop {
       cause,
     });
   }
+}
+
+// Checks of a single path of a local drop.
+
+async function isFolder(path: PathOnDisk): Promise<boolean> {
+  return (await unlessMissing(lstat(path), null))?.isDirectory() === true;
+}
+
+/** Device and inode, which distinguish a file from another one of its name; null when it has vanished. */
+async function identityOf(path: PathOnDisk): Promise<string | null> {
+  const status = await unlessMissing(lstat(path, { bigint: true }), null);
+  return status === null ? null : `${status.dev}:${status.ino}`;
+}
+
+/** The full path of a file when its folder is really inside the root; null when there is no such folder. */
+async function resolveInside(root: string, path: string, names: NameEncoding): Promise<PathOnDisk | "outside" | null> {
+  const full = localPath(root, path, names);
+  if (!path.includes("/")) return full;
+  try {
+    if (typeof full === "string") {
+      const folder = await realpath(dirname(full));
+      return folder === root || folder.startsWith(root + sep) ? join(folder, basename(full)) : "outside";
+    }
+    const at = full.lastIndexOf(sep);
+    const folder = await realpath(full.subarray(0, at), { encoding: "buffer" });
+    const isInside = Buffer.concat([folder, Buffer.from(sep)]).indexOf(root + sep) === 0;
+    return isInside ? Buffer.concat([folder, full.subarray(at)]) : "outside";
+  } catch (thrown) {
+    if (isMissing(thrown)) return null;
+    throw thrown;
+  }
+}
+
+// `headgate check` at a local folder.
+
+function localSteps(options: LocalOptions, log: Logger, listed: () => ListedTree | null): ProbeSteps {
+  return {
+    greet: async () => {
+      const facts = await statfs(options.path).catch(() => null); // The listing reports the fault.
+      return facts === null ? [] : [folderFinding(options, facts)];
+    },
+    transferred: async () => [await eventsFinding(options, log, listed())],
+  };
+}
+
+interface FileSystem {
+  readonly type: number;
+  readonly bsize: number;
+  readonly bavail: number;
+}
+
+function folderFinding({ path }: LocalOptions, { type, bsize, bavail }: FileSystem): ProbeFinding {
+  const free = bsize * bavail;
+  const kind = NETWORK[type >>> 0];
+  const where = kind === undefined ? "on a file system of this machine" : `on a network file system (${kind})`;
+  const what = `${path} ${where}, ${(free / 1e9).toFixed(1)} GB free`;
+  if (free >= FREE_LEAST) return { level: "ok", about: "folder", what };
+  return { level: "warning", about: "folder", what, hint: "Free disk space: senders may soon be refused." };
+}
+
+async function eventsFinding(options: LocalOptions, log: Logger, tree: ListedTree | null): Promise<ProbeFinding> {
+  const { watch, cron } = options;
+  const unused = (why: string): ProbeFinding => ({ level: "ok", about: "events", what: `not used: ${why}` });
+  if (!watch) return unused("`watch: false`");
+  if (cron !== undefined) return unused("polls follow `cron`");
+  if (tree === null) return unused("the folder was not listed completely");
+  const events = new LocalEvents(options, log, () => undefined);
+  try {
+    events.listed(tree);
+    const arrive = await events.tested();
+    if (events.isTooLarge) return tooLarge(tree);
+    if (arrive === true) return { level: "ok", about: "events", what: "arrive, so that files are seen at once" };
+    if (arrive === null) return { level: "ok", about: "events", what: "whether they arrive is unknown" };
+    return {
+      level: "warning",
+      about: "events",
+      what: "do not arrive: files are found only by polls",
+      hint: "That is usual for network shares. `every` determines how late a file is found.",
+    };
+  } finally {
+    await events.stop();
+  }
+}
+
+function tooLarge({ entries, folders }: ListedTree): ProbeFinding {
+  const found = `${entries} files and folders in ${folders} folders`;
+  const limit = `beyond ${WATCHED_MAX.entries}, or ${WATCHED_MAX.folders} folders`;
+  return {
+    level: "warning",
+    about: "events",
+    what: `are not used: ${found}; ${limit}, files are found only by polls`,
+    hint: "`every` determines how late a file is found. " + "Archived files, and excluded folders, do not count.",
+  };
+}
+
+function localTrial(root: string): TrialFiles {
+  const full = (path: string) => join(root, path);
+  const statusOf = (path: string) => unlessMissing(lstat(full(path)), null);
+  return {
+    write: (path, content) => writeFile(full(path), content, { flag: "wx" }),
+    modified: async (path) => {
+      const status = await statusOf(path);
+      // File systems may round times to steps of the kernel's clock.
+      return status === null ? null : { atMs: status.mtimeMs, precisionMs: 10 };
+    },
+    exists: async (path) => (await statusOf(path)) !== null,
+    isFolder: async (path) => (await statusOf(path))?.isDirectory() === true,
+    makeFolder: async (path) => void (await mkdir(full(path))),
+    removeFolder: (path) => rmdir(full(path)),
+    move: async (from, to) => void (await moveDurably(full(from), full(to))),
+    remove: (path) => unlink(full(path)),
+    isRefusal: (thrown) => ["EACCES", "EPERM", "EROFS"].includes(systemCode(thrown) ?? ""),
+  };
 }

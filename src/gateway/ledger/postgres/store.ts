@@ -4,33 +4,45 @@
  * fails does not affect the others. A promise resolves after the commit, never before. The server reports
  * conflicts between nodes (repeatable read); the group is repeated then.
  */
-import type { Client } from "pg";
+import type { Client, QueryResult } from "pg";
 import { type Clock, isoInstant } from "#core/clock.ts";
 import { Collector } from "#core/collector.ts";
 import { isLeaseLost, wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
+import type { Settled } from "#core/promises.ts";
 import { createRunIds } from "#core/run-id.ts";
-import type { Settled } from "#core/settled.ts";
 import { isConflict, isLost } from "#core/sql/postgres/faults.ts";
+import { columnsOf, insertEach, numbered, selectEach, storable } from "#core/sql/postgres/translate.ts";
+import { type EachStatement, execute, rowEach, type Statement, type Steps, type Value } from "#core/sql/statements.ts";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
+import type { LedgerFault } from "../ledger.ts";
 import type { OnEvent } from "../records/observers.ts";
 import { lastRunId } from "../records/runs.ts";
-import {
-  type Announced,
-  type EventFile,
-  execute,
-  rowEach,
-  type Steps,
-  type Store,
-  type Value,
-} from "../records/store.ts";
+import type { Announced, Dialect, EventFile, Store } from "../records/store.ts";
 import { brokenInvariant, reach } from "../transitions.ts";
 import { type Connections, READERS_MAX } from "./connection.ts";
-import { postgresDialect } from "./dialect.ts";
-import { drive } from "./driver.ts";
 import { faultOf, isSessionEnded } from "./faults.ts";
 import type { NodeSession } from "./sessions.ts";
 import { wasCommitted } from "./transaction.ts";
+
+/** Prepared statements by their text, which may be used for one tuple of values and for many at once. */
+const PREPARED: Readonly<Record<"one" | "each", Prepared>> = { one: new Map(), each: new Map() };
+
+const postgresDialect: Dialect = {
+  among: (column) => `${column} IN (SELECT json_array_elements_text(?::json))`,
+  // The planner of PostgreSQL has statistics, and accepts no hint.
+  indexedBy: () => "",
+  jsonField: (column, field) => `(${column}::json ->> '${field}')`,
+  jsonArray: (column) => `coalesce(json_agg(${column}), '[]')::text`,
+  msBetween: (from, to) => `(extract(epoch FROM ${to}::timestamptz - ${from}::timestamptz) * 1000)::float8`,
+  contains: (column) => `strpos(${column}, ?) > 0`,
+  startsWith: (expression) => `left(${expression}, length(?::text)) = ?`,
+  isLike: (expression) => `${expression} ILIKE ? ESCAPE '\\'`,
+  byRowId: "",
+  endsWith: (expression) => `right(${expression}, length(?::text)) = ?`,
+  // The server guards its files itself, and foreign keys refuse dangling rows.
+  damage: nothingBroken,
+};
 
 /** Bounds the work that is repeated when one write conflicts with another node. */
 const GROUP_MAX = 256;
@@ -263,4 +275,93 @@ export class PostgresStore implements Store {
   #fault(operation: string, thrown: unknown): unknown {
     return faultOf(operation, this.#connections.place, thrown);
   }
+}
+
+// biome-ignore lint/correctness/useYield: there is nothing to ask.
+function* nothingBroken(): Steps<readonly LedgerFault[]> {
+  return [];
+}
+
+// Drives a unit of work on the ledger over one connection.
+
+/** The part of `pg`'s clients that the driver uses. */
+interface Asked {
+  query(question: {
+    readonly name: string;
+    readonly text: string;
+    readonly values: unknown[];
+    readonly rowMode?: "array";
+  }): Promise<QueryResult>;
+}
+
+/**
+ * Statements whose result the work does not need are sent behind one another without a wait; the first
+ * failure is thrown, after all responses have arrived.
+ */
+async function drive<T>(client: Asked, steps: Steps<T>): Promise<T> {
+  const sent: Promise<void>[] = [];
+  let first: { readonly thrown: unknown } | undefined;
+  const noteFault = (thrown: unknown) => {
+    first ??= { thrown };
+  };
+  try {
+    let next = steps.next();
+    while (next.done !== true) {
+      const { want } = next.value;
+      const answer = ask(client, next.value);
+      if (want === "nothing" || want === "nothing each") {
+        sent.push(answer.then(() => undefined, noteFault));
+        next = steps.next(undefined);
+      } else {
+        next = steps.next(await answer);
+      }
+    }
+    await Promise.all(sent);
+    if (first !== undefined) throw first.thrown;
+    return next.value;
+  } catch (thrown) {
+    await Promise.all(sent);
+    throw first === undefined ? thrown : first.thrown;
+  }
+}
+
+async function ask(client: Asked, statement: Statement): Promise<unknown> {
+  if ("tuples" in statement) return askEach(client, statement);
+  const { want, sql, values } = statement;
+  const result = await client.query({
+    ...prepared(sql, numbered),
+    values: values.map(storable),
+    ...(want === "cells" ? { rowMode: "array" as const } : {}),
+  });
+  if (want === "row") return result.rows[0];
+  return want === "rows" || want === "cells" ? result.rows : (result.rowCount ?? 0);
+}
+
+async function askEach(client: Asked, { want, sql, types, tuples }: EachStatement): Promise<unknown> {
+  const values = [...columnsOf(tuples, types.length)];
+  if (want === "nothing each") {
+    await client.query({ ...prepared(sql, (text) => insertEach(text, types), "each"), values });
+    return undefined;
+  }
+  const question = prepared(sql, (text) => selectEach(text, types), "each");
+  const { rows } = await client.query({ ...question, values, rowMode: "array" });
+  return (rows as readonly (readonly unknown[])[]).map(([_place, ...found]) =>
+    found.every((cell) => cell === null) ? undefined : found,
+  );
+}
+
+type Prepared = Map<string, { readonly name: string; readonly text: string }>;
+
+/**
+ * Each connection parses the text once, under this name. The texts are those of the ledger's code, so they
+ * are few.
+ */
+function prepared(sql: string, translate: (sql: string) => string, kind: keyof typeof PREPARED = "one") {
+  const those = PREPARED[kind];
+  let known = those.get(sql);
+  if (known === undefined) {
+    known = { name: `ledger-${kind}-${those.size + 1}`, text: translate(sql) };
+    those.set(sql, known);
+  }
+  return known;
 }

@@ -4,6 +4,7 @@
  */
 
 import { RejectedError } from "#core/errors.ts";
+import { cells, execute, type Steps } from "#core/sql/statements.ts";
 import type { ArrivalState, BatchSlice, Run } from "../../model.ts";
 import { MAY_BE_STORED_STATES } from "../../states.ts";
 import type { Advanced, Ledger, MappedRecord, RunAdvance, RunPassage } from "../ledger.ts";
@@ -12,11 +13,10 @@ import { duplicateOf, repeatedOfOlderCopy, unfetchedBefore } from "./arrivals.ts
 import { batchesOf, insertBatches, type Keyed, keyOrigin, recountAnswers } from "./batches.ts";
 import { forgottenLast } from "./forgotten.ts";
 import { kindsOf, recordTargets } from "./lanes.ts";
-import { addRejectedRows } from "./rejected-rows.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, toRun } from "./rows.ts";
 import { literals } from "./run-indexes.ts";
-import { advanceThrough, assertOwn, assertState, missingRun, mustFindRun } from "./runs.ts";
-import { cells, execute, type Steps, type Store } from "./store.ts";
+import { addRejectedRows, advanceThrough, assertOwn, assertState, missingRun, mustFindRun } from "./runs.ts";
+import type { Store } from "./store.ts";
 
 export function advanceMethods(store: Store): Pick<Ledger, "advanceRuns" | "recordMapped"> {
   return {

@@ -1,12 +1,12 @@
 import { basename } from "node:path/posix";
 import type { InvariantError } from "#core/errors.ts";
+import { cells, execute, NO_LIMIT, row, rowEach, rows, type Steps } from "#core/sql/statements.ts";
 import type { Arrival, ArrivalState, Run } from "../../model.ts";
 import { ARRIVAL_STATES, MAY_BE_STORED_STATES, runStatesThat } from "../../states.ts";
 import type { ArrivalAge, Ledger } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
 import { awaitedBefore } from "./awaited.ts";
 import { releaseContainerLanes } from "./container-lanes.ts";
-import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent } from "./events.ts";
 import {
   ARRIVAL_COLUMNS,
@@ -19,7 +19,7 @@ import {
   toRun,
 } from "./rows.ts";
 import { literals } from "./run-indexes.ts";
-import { cells, execute, NO_LIMIT, perDialect, row, rowEach, rows, type Steps, type Store } from "./store.ts";
+import { perDialect, reopenContainer, type Store } from "./store.ts";
 
 type ArrivalMethods = Pick<
   Ledger,

@@ -1,6 +1,8 @@
 /** Settling arrivals that a listing did not show, and that later ones of their lanes wait for. */
+
+import { execute, rows, type Steps } from "#core/sql/statements.ts";
 import type { AwaitedArrival } from "../ledger.ts";
-import { execute, rows, type Steps, type Store } from "./store.ts";
+import type { Store } from "./store.ts";
 
 const READ_AT_ONCE = 1_000;
 

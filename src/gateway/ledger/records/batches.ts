@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { InvariantError } from "#core/errors.ts";
-import { counted } from "#core/grouped-number.ts";
+import { cells, execute, executeEach, type Steps } from "#core/sql/statements.ts";
+import { counted } from "#core/text.ts";
 import type { Batch, BatchSlice, BatchState, IsoInstant, Run } from "../../model.ts";
 import { BATCH_STATES } from "../../states.ts";
 import type { BatchChange, Ledger } from "../ledger.ts";
@@ -9,7 +10,7 @@ import { appendEvent } from "./events.ts";
 import { blockedBy } from "./lanes.ts";
 import { BATCH_CELLS, BATCH_COLUMNS, type BatchCells, toBatch } from "./rows.ts";
 import { mustFindRun } from "./runs.ts";
-import { cells, execute, executeEach, type Steps, type Store } from "./store.ts";
+import type { Store } from "./store.ts";
 
 type BatchMethods = Pick<Ledger, "blockedBy" | "batches" | "advanceBatch" | "splitBatch" | "renewKey">;
 

@@ -1,12 +1,13 @@
 /** Finds contradictions in a ledger, and repairs those that the remaining records determine. */
 
+import { execute, rows, type Steps } from "#core/sql/statements.ts";
 import { ACCEPTED_STATES, DELIVERABLE_STATES, NOT_ACCEPTED_STATES } from "../../states.ts";
 import type { Ledger, LedgerFault } from "../ledger.ts";
 import { recountAnswers, recountOutcomes } from "./batches.ts";
 import { appendEvent } from "./events.ts";
 import { literals } from "./run-indexes.ts";
 import { mustFindRun } from "./runs.ts";
-import { execute, rows, type Steps, type Store } from "./store.ts";
+import type { Store } from "./store.ts";
 
 /** More faults of one kind add no information. */
 const EACH_MAX = 200;

@@ -5,8 +5,8 @@
  */
 
 import { entryRunId } from "#core/run-id.ts";
+import { execute, executeEach, row, type Steps } from "#core/sql/statements.ts";
 import type { Arrival } from "../../model.ts";
-import { execute, executeEach, row, type Steps } from "./store.ts";
 
 /** For use inside a write. */
 export function addContainerLanes(runId: string, lanes: readonly string[]): Steps<void> {

@@ -1,5 +1,6 @@
 /** Containers and their entries. */
 import { basename } from "node:path/posix";
+import { row, rows, type Steps } from "#core/sql/statements.ts";
 import type { Arrival, FileEntry, Reason, Run, RunState } from "../../model.ts";
 import { RUN_STATES, runStatesThat } from "../../states.ts";
 import type { EntriesState, Ledger } from "../ledger.ts";
@@ -9,7 +10,7 @@ import { appendEvent } from "./events.ts";
 import { type ArrivalRow, toArrival } from "./rows.ts";
 import { literals } from "./run-indexes.ts";
 import { findRun, moveRun, mustFindRun, noteRun } from "./runs.ts";
-import { row, rows, type Steps, type Store } from "./store.ts";
+import type { Store } from "./store.ts";
 
 export function containerMethods(
   store: Store,

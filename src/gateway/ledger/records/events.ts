@@ -1,19 +1,11 @@
 /** The events of a file. Each is written in the transaction of the change it describes. */
+
+import { change, execute, executeEach, row, rows, type Steps, type Value } from "#core/sql/statements.ts";
 import type { LedgerEvent } from "../../model.ts";
 import type { EventPart } from "../file-list.ts";
 import type { Ledger } from "../ledger.ts";
 import { type EventRow, toEvent } from "./rows.ts";
-import {
-  change,
-  type EventFile,
-  execute,
-  executeEach,
-  row,
-  rows,
-  type Steps,
-  type Store,
-  type Value,
-} from "./store.ts";
+import type { EventFile, Store } from "./store.ts";
 
 type NewEvent = Omit<LedgerEvent, "at">;
 

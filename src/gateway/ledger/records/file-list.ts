@@ -3,18 +3,31 @@
  * that no statement occupies the process for long and ingestion pays for few indexes; it ends early after a while.
  */
 import { setImmediate } from "node:timers/promises";
+import { row, rowEach, rows, type Steps, type Value } from "#core/sql/statements.ts";
 import type { Arrival, ArrivalState, FileStanding, RunState } from "../../model.ts";
 import { ALL_RUN_STATES, ARRIVAL_STATES, RUN_STATES, runStatesThat } from "../../states.ts";
-import type { CountedFiles, FileFilter, FileList, FileListPart, ListedFile } from "../file-list.ts";
+import type { CountedFiles, FileFilter, FileList, FileListPart, ListedFile, UnmatchedCount } from "../file-list.ts";
+import type { TargetKey } from "../ledger.ts";
 import { arrivalsById } from "./arrivals.ts";
 import { eventsAfter } from "./events.ts";
-import { namedIds, unmatched, unmatchedCount } from "./indexed-files.ts";
+import { digestOf } from "./lanes.ts";
 import { replacedRuns, restingCases } from "./resting-cases.ts";
-import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
-import { type Candidates, type Condition, candidatesIn, knownDigests } from "./run-candidates.ts";
-import { literals } from "./run-indexes.ts";
-import { row, rowEach, rows, type Steps, type Store, type Value } from "./store.ts";
+import { type ArrivalRow, type RunCells, SELECT_RUN, toArrival, toRun } from "./rows.ts";
+import { literal, literals, runIndexOf } from "./run-indexes.ts";
+import type { Store } from "./store.ts";
 import { identifiedFiles, lifeOf } from "./trace.ts";
+
+/** A trigger has a binding for each change of its settings or its mapper. */
+const BINDINGS_MAX = 20;
+/** Nearly all runs come to these states, so that the index of a trigger finds more in its first entries. */
+const USUAL_STATES = runStatesThat(({ isAccepted, needsAttention }) => isAccepted && !needsAttention);
+
+/** More names than these begin so often that the newest files have enough of them. */
+const NAMED_MAX = 1_000;
+const LAST_CHARACTER = "\u{10ffff}";
+
+// The condition of the index `arrivals_unmatched`.
+const UNMATCHED = "drop_name = ? AND gone_at IS NULL AND state = 'unmatched' AND expected = 0";
 
 /** Arrivals or runs of one part; the first part is small, since most lists end in it. */
 const FIRST_PART = 2_000;
@@ -254,4 +267,152 @@ function* listed(found: readonly (number | string)[]): Steps<readonly ListedFile
 
 function* ids(sql: string, values: readonly Value[]): Steps<readonly number[]> {
   return (yield* rows<{ id: number }>(sql, ...values)).map(({ id }) => id);
+}
+
+// Files that indexes find at once, however many there are.
+
+/** Files whose names begin with the text, letters as they are; none where there are very many. */
+function* namedIds(text: string): Steps<readonly number[]> {
+  const found = yield* rows<{ id: number }>(
+    "SELECT id FROM arrivals WHERE name >= ? AND name < ? LIMIT ?",
+    text,
+    text + LAST_CHARACTER,
+    NAMED_MAX + 1,
+  );
+  return found.length > NAMED_MAX ? [] : found.map(({ id }) => id);
+}
+
+function* unmatchedCount(drop: string, most: number): Steps<UnmatchedCount> {
+  const counted = yield* row<{ count: number }>(
+    `SELECT count(*) AS count FROM (SELECT 1 FROM arrivals WHERE ${UNMATCHED} LIMIT ?) AS listed`,
+    drop,
+    most,
+  );
+  const end = (order: string) =>
+    `SELECT changed_at AS at FROM arrivals WHERE ${UNMATCHED} ORDER BY id ${order} LIMIT 1`;
+  const oldest = yield* row<{ at: string }>(end("ASC"), drop);
+  const newest = yield* row<{ at: string }>(end("DESC"), drop);
+  return { count: Number(counted?.count ?? 0), oldest: oldest?.at ?? null, newest: newest?.at ?? null };
+}
+
+function* unmatched(drop: string, limit: number, before: number): Steps<readonly Arrival[]> {
+  const found = yield* rows<ArrivalRow>(
+    `SELECT * FROM arrivals WHERE ${UNMATCHED} AND id < ? ORDER BY id DESC LIMIT ?`,
+    drop,
+    before,
+    limit,
+  );
+  return found.map(toArrival);
+}
+
+// Goes through runs of some states, of a trigger or with a target, newest first and in parts, for a condition on their
+// files. Several indexes are read side by side; a part ends where the first of them ends.
+
+interface Candidates {
+  readonly states: readonly RunState[];
+  /** Whether these are all states. */
+  readonly isAnyState: boolean;
+  /** Null: of any trigger. */
+  readonly bindings: readonly number[] | null;
+  /** Of targets; null: with any. */
+  readonly digests: readonly bigint[] | null;
+}
+
+/** On `arrivals`. */
+interface Condition {
+  readonly where: string;
+  readonly values: readonly Value[];
+}
+
+/** Where the candidates come from, in the order of their ids. */
+interface Source {
+  readonly from: string;
+  /** On the candidates, as the index has them. */
+  readonly where: string;
+  readonly values: readonly Value[];
+}
+
+function* candidatesIn(
+  store: Store,
+  candidates: Candidates,
+  condition: Condition,
+  at: { readonly after: string | null; readonly size: number; readonly limit: number },
+): Steps<{ readonly found: readonly string[]; readonly next: string | null }> {
+  const found: string[] = [];
+  /** Below it, some source was not read. */
+  let readTo = "";
+  for (const source of sourcesOf(store, candidates)) {
+    const part = yield* partOf(source, candidates, condition, at);
+    found.push(...part.found);
+    if (part.readTo > readTo) readTo = part.readTo;
+  }
+  // A run may have several of the targets.
+  const whole = [...new Set(found)].filter((id) => id >= readTo).sort((a, b) => (a < b ? 1 : -1));
+  const taken = whole.slice(0, at.limit);
+  const end = taken.length < whole.length ? (taken.at(-1) ?? readTo) : readTo;
+  return { found: taken, next: end === "" ? null : end };
+}
+
+/** The digests of those of the targets that some run has. */
+function* knownDigests(targets: readonly TargetKey[]): Steps<readonly bigint[]> {
+  const digests = targets.map(digestOf);
+  const found = yield* rowEach<readonly unknown[]>(
+    "SELECT 1 FROM run_targets WHERE digest = ?",
+    ["bigint"],
+    digests.map((digest) => [digest]),
+  );
+  return digests.filter((_, at) => found[at] !== undefined);
+}
+
+function sourcesOf({ dialect }: Store, { states, bindings, digests }: Candidates): readonly Source[] {
+  if (digests !== null)
+    return digests.map((digest) => ({
+      from: "run_targets JOIN runs ON runs.id = run_targets.run_id",
+      where: "run_targets.digest = ?",
+      values: [digest],
+    }));
+  const areUsual = states.some((state) => USUAL_STATES.includes(state));
+  if (bindings !== null && areUsual && bindings.length <= BINDINGS_MAX)
+    return bindings.map((id) => ({
+      from: `runs ${dialect.indexedBy("runs_binding")}`,
+      where: "runs.binding_id = ?",
+      values: [id],
+    }));
+  return states.map((state) => ({
+    from: `runs ${dialect.indexedBy(runIndexOf(state, {}).index)}`,
+    where: `runs.state = ${literal(state)}`,
+    values: [],
+  }));
+}
+
+function* partOf(
+  { from, where, values }: Source,
+  { states, isAnyState, bindings }: Candidates,
+  condition: Condition,
+  { after, size, limit }: { readonly after: string | null; readonly size: number; readonly limit: number },
+): Steps<{ readonly found: readonly string[]; readonly readTo: string }> {
+  const below = after === null ? "" : " AND runs.id < ?";
+  const inner = (columns: string) =>
+    `SELECT ${columns} FROM ${from} WHERE ${where}${below} ORDER BY runs.id DESC LIMIT ?`;
+  const given = [...values, ...(after === null ? [] : [after]), size];
+  const end = yield* row<{ last: string | null; n: number }>(
+    `SELECT min(id) AS last, count(*) AS n FROM (${inner("runs.id")}) AS part`,
+    ...given,
+  );
+  if (end === undefined || end.n === 0) return { found: [], readTo: "" };
+  const more = [
+    ...(isAnyState ? [] : [` AND part.state IN (${literals(states)})`]),
+    ...(bindings === null ? [] : [` AND part.binding_id IN (${bindings.length === 0 ? "NULL" : bindings.join(", ")})`]),
+  ].join("");
+  const found = yield* rows<{ id: string }>(
+    `SELECT part.id FROM (${inner("runs.id, runs.arrival_id, runs.state, runs.binding_id")}) AS part
+      JOIN arrivals ON arrivals.id = part.arrival_id AND arrivals.run_id = part.id
+      WHERE ${condition.where}${more} ORDER BY part.id DESC LIMIT ?`,
+    ...given,
+    ...condition.values,
+    limit,
+  );
+  const ids = found.map(({ id }) => id);
+  if (ids.length === limit) return { found: ids, readTo: ids.at(-1) ?? "" };
+  return { found: ids, readTo: end.n === size ? (end.last ?? "") : "" };
 }

@@ -1,3 +1,4 @@
+import { execute, row, rows, type Steps, type Value } from "#core/sql/statements.ts";
 import { type FinishPlan, finishedPlace, PLACE_EVENTS } from "../../model.ts";
 import type {
   FinishedFile,
@@ -8,7 +9,7 @@ import type {
   PlacedFile,
 } from "../finished-files.ts";
 import { appendEvent } from "./events.ts";
-import { execute, row, rows, type Steps, type Store, type Value } from "./store.ts";
+import type { Store } from "./store.ts";
 
 /** Name of the fault points of every write about a finished file. */
 const CHANGED = "finished.changed";

@@ -1,12 +1,27 @@
 /** Forgets a file at the command of an operator, and keeps a record of it. */
 import { basename } from "node:path/posix";
 import { RejectedError } from "#core/errors.ts";
+import { cells, execute, row, rows, type Steps } from "#core/sql/statements.ts";
 import type { IsoInstant, Run } from "../../model.ts";
-import { RUN_STATES } from "../../states.ts";
+import { RUN_STATES, runStatesThat } from "../../states.ts";
 import type { ForgetSaid, Forgotten, ForgottenFile, Ledger } from "../ledger.ts";
-import { deleteArrival } from "./retention.ts";
 import { type RunCells, type RunRow, SELECT_RUN, toRunRow } from "./rows.ts";
-import { cells, execute, row, rows, type Steps, type Store } from "./store.ts";
+import { literals } from "./run-indexes.ts";
+import type { Store } from "./store.ts";
+
+/** Children before parents. Each statement takes the arrival's id. */
+const DELETIONS = [
+  "DELETE FROM events WHERE arrival_id = ?",
+  "UPDATE arrivals SET run_id = NULL WHERE id = ?",
+  "DELETE FROM run_targets WHERE run_id IN (SELECT id FROM runs WHERE arrival_id = ?)",
+  "DELETE FROM rejected_rows WHERE run_id IN (SELECT id FROM runs WHERE arrival_id = ?)",
+  "DELETE FROM batches WHERE run_id IN (SELECT id FROM runs WHERE arrival_id = ?)",
+  "DELETE FROM runs WHERE arrival_id = ?",
+  "DELETE FROM arrivals WHERE id = ?",
+] as const;
+
+/** States of runs whose outcome is unknown, or that need attention. */
+const KEPT_STATES = runStatesThat(({ isOpen, needsAttention }) => isOpen || needsAttention);
 
 const SHOWN_MAX = 50;
 
@@ -139,4 +154,45 @@ function isUnfinished({ run, settled }: RunRow): boolean {
   // Only an outcome is awaited, which may never arrive.
   if (run.state === "unconfirmed") return false;
   return run.finishedAt === null;
+}
+
+// Forgets arrivals that left the drops long ago, so that the ledger does not grow for ever.
+
+export function pruningMethods(store: Store): Pick<Ledger, "prune"> {
+  return {
+    prune: (goneBefore, limit) => store.write("arrivals.pruned", () => prune(goneBefore, limit)),
+  };
+}
+
+/** For use inside a write: deletes every record of an arrival. */
+function* deleteArrival(id: number): Steps<void> {
+  for (const deletion of DELETIONS) yield* execute(deletion, id);
+}
+
+/**
+ * For use inside a write. An accepted run that expects outcomes is not at rest; after a replay only the
+ * replay has to be good.
+ */
+function* prune(goneBefore: IsoInstant, limit: number): Steps<number> {
+  const due = yield* rows<{ id: number }>(
+    `SELECT id FROM arrivals WHERE gone_at < ?
+      AND NOT EXISTS (SELECT 1 FROM arrivals AS present
+        WHERE present.drop_name = arrivals.drop_name AND present.path = arrivals.path
+AND present.gone_at IS NULL AND present.parent_id IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM arrivals AS inside
+        WHERE inside.drop_name = arrivals.drop_name AND inside.path = arrivals.path
+AND inside.gone_at IS NULL AND inside.parent_id IS NOT NULL)
+      AND NOT EXISTS (SELECT 1 FROM arrivals AS entry WHERE entry.parent_id = arrivals.id)
+      AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.arrival_id = arrivals.id AND (runs.finished_at IS NULL
+        OR (runs.state = 'accepted' AND runs.settled = 0)
+        OR (runs.state IN (${literals(KEPT_STATES)}) AND runs.id = arrivals.run_id)))
+      ORDER BY gone_at LIMIT ?`,
+    goneBefore,
+    limit,
+  );
+  for (const { id } of due) yield* deleteArrival(id);
+  yield* execute("DELETE FROM forgotten_files WHERE at < ?", goneBefore);
+  if (due.length > 0)
+    yield* execute("DELETE FROM bindings WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.binding_id = bindings.id)");
+  return due.length;
 }

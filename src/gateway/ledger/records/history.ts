@@ -4,12 +4,13 @@
  */
 
 import { runIdFrom } from "#core/run-id.ts";
+import { row, rows, type Steps } from "#core/sql/statements.ts";
 import type { Arrival, Binding, MappingFinding } from "../../model.ts";
 import { ACCEPTED_STATES, ATTENTION_STATES } from "../../states.ts";
 import type { Ledger, MapperRuns, RunTotals, TimeSpan, TriggerFile } from "../ledger.ts";
 import { findArrival } from "./arrivals.ts";
 import { anyOf } from "./run-indexes.ts";
-import { perDialect, row, rows, type Steps, type Store } from "./store.ts";
+import { perDialect, type Store } from "./store.ts";
 
 export function historyMethods(
   store: Store,

@@ -1,12 +1,13 @@
 /** The order of runs in a lane: a run waits for earlier ones that share a target with it (invariant 7). */
 import { hash } from "node:crypto";
+import { cells, executeEach, row, type Steps } from "#core/sql/statements.ts";
 import type { Run } from "../../model.ts";
 import { DELIVERABLE_STATES, RUN_STATES } from "../../states.ts";
 import type { TargetKey } from "../ledger.ts";
 import { RUN_CELLS, RUN_COLUMNS, type RunCells, type RunRow, toRunRow } from "./rows.ts";
 import { DELIVERING, UNMAPPED } from "./run-indexes.ts";
 import { findRun } from "./runs.ts";
-import { cells, executeEach, perDialect, row, type Steps, type Store } from "./store.ts";
+import { perDialect, type Store } from "./store.ts";
 
 /** For use inside a write. */
 export function recordTargets(runId: string, targets: readonly TargetKey[]): Steps<void> {

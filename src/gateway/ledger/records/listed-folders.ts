@@ -4,7 +4,7 @@
  * file that is added to a listed folder is new.
  */
 import { dirname } from "node:path/posix";
-import { execute, executeEach, rows, type Steps } from "./store.ts";
+import { execute, executeEach, rows, type Steps } from "#core/sql/statements.ts";
 
 /** By folder, whether it was listed in full; the root is "". */
 export type ListedFolders = ReadonlyMap<string, boolean>;

@@ -1,19 +1,17 @@
 /** Opens runs for arrivals, which become matched: a list of them in one transaction. */
 
 import { HeadgateError, RejectedError } from "#core/errors.ts";
+import { cells, execute, row, type Steps } from "#core/sql/statements.ts";
 import type { Arrival, Binding, Replay, Run } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import type { Ledger, Opened, RunOpening } from "../ledger.ts";
 import { assertTransition } from "../transitions.ts";
 import { missingArrival } from "./arrivals.ts";
-import { bindingId, sharedJsonOf } from "./bindings.ts";
 import { addContainerLanes, placedRunId, releaseContainerLanes } from "./container-lanes.ts";
-import { reopenContainer } from "./entry-paths.ts";
 import { appendEvents } from "./events.ts";
 import { ARRIVAL_COLUMNS, type ArrivalCells, arrivalOfCells } from "./rows.ts";
-import { jsonOf } from "./run-cells.ts";
-import { advance } from "./runs.ts";
-import { cells, execute, row, type Steps, type Store } from "./store.ts";
+import { advance, bindingId, jsonOf, sharedJsonOf } from "./runs.ts";
+import { reopenContainer, type Store } from "./store.ts";
 
 const WHAT = ["arrival.matched", "run.claimed"];
 

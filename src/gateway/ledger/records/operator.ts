@@ -1,5 +1,6 @@
 /** Commands and queries of operators: pauses, and files that need attention. */
 import { basename } from "node:path/posix";
+import { cells, change, execute, rows, type Steps } from "#core/sql/statements.ts";
 import type { Arrival, IsoInstant, Pause, Run, RunState } from "../../model.ts";
 import { ACCEPTED_STATES, SENT_STATES } from "../../states.ts";
 import type { DropNotice, Ledger, RestingRun, TargetKey } from "../ledger.ts";
@@ -9,7 +10,7 @@ import { type ArrivalRow, type RunCells, SELECT_RUN, toArrival, toRun } from "./
 import { literals } from "./run-indexes.ts";
 import { runsIn } from "./run-lists.ts";
 import { findRun } from "./runs.ts";
-import { cells, change, execute, rows, type Steps, type Store } from "./store.ts";
+import type { Store } from "./store.ts";
 
 type OperatorMethods = Pick<
   Ledger,

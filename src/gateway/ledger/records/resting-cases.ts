@@ -1,10 +1,11 @@
 /** Runs that need a person, with the facts of their causes. */
 import { setImmediate } from "node:timers/promises";
+import { cells, rowEach, type Steps } from "#core/sql/statements.ts";
 import type { Binding, RunState } from "../../model.ts";
 import { READINGS_LOST } from "../../model.ts";
 import type { RestingCase } from "../file-list.ts";
 import { literal, runIndexOf } from "./run-indexes.ts";
-import { cells, type Dialect, perDialect, rowEach, type Steps, type Store } from "./store.ts";
+import { type Dialect, perDialect, type Store } from "./store.ts";
 
 /**
  * A newer version of the file has arrived. The sender does not know the outcome of an unconfirmed run, and the newer

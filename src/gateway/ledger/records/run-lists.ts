@@ -1,9 +1,11 @@
 /** Lists runs of certain states, and their drops or lanes, along the indexes for these states. */
+
+import { cells, NO_LIMIT, row, rows, type Steps, type Value } from "#core/sql/statements.ts";
 import type { Run, RunState } from "../../model.ts";
 import type { RunFilter } from "../ledger.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
 import { literal, type RunIndex, runIndexOf } from "./run-indexes.ts";
-import { cells, NO_LIMIT, row, rows, type Steps, type Store, type Value } from "./store.ts";
+import type { Store } from "./store.ts";
 
 interface ListFilter extends RunFilter {
   readonly newestFirst?: boolean;

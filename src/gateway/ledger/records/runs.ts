@@ -1,18 +1,15 @@
 import type { InvariantError } from "#core/errors.ts";
-import type { ConfirmClock, LedgerEvent, Run, RunState } from "../../model.ts";
+import { cells, execute, executeEach, row, rows, type Steps, type Value } from "#core/sql/statements.ts";
+import type { Binding, ConfirmClock, LedgerEvent, Points, RejectedRow, Run, RunState } from "../../model.ts";
 import { RUN_STATES } from "../../states.ts";
 import type { Ledger, RunChange, RunPassage } from "../ledger.ts";
 import { assertTransition, brokenInvariant } from "../transitions.ts";
-import { bindingId } from "./bindings.ts";
 import { removeContainerLanes } from "./container-lanes.ts";
-import { reopenContainer } from "./entry-paths.ts";
 import { appendEvent, appendEvents, leaveDrop } from "./events.ts";
 import { watchFile } from "./finished-files.ts";
-import { addRejectedRows, rejectedRowsOf } from "./rejected-rows.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
-import { changed, changedCells, updateCells } from "./run-cells.ts";
 import { countRuns, groupsOf, recentRuns, runsIn } from "./run-lists.ts";
-import { cells, execute, row, type Steps, type Store, type Value } from "./store.ts";
+import { reopenContainer, type Store } from "./store.ts";
 
 type RunMethods = Pick<
   Ledger,
@@ -27,6 +24,9 @@ type RunMethods = Pick<
   | "countRuns"
   | "rejectedRows"
 >;
+
+/** Cached, since many runs share a binding, which is never changed. */
+const sharedTexts = new WeakMap<Binding, string>();
 
 export function runMethods(store: Store): RunMethods {
   return {
@@ -190,4 +190,89 @@ function* latestRunOf({ dialect }: Store, trigger: string): Steps<Run | null> {
   );
   const id = found?.id;
   return id === null || id === undefined ? null : yield* findRun(id);
+}
+
+// Rows that the mapper or the service refused, for the report of a run.
+
+/** For use inside a write. */
+export function addRejectedRows(runId: string, rejected: readonly RejectedRow[]): Steps<void> {
+  return executeEach(
+    "INSERT INTO rejected_rows (run_id, json) VALUES (?, ?)",
+    ["text", "text"],
+    rejected.map((one) => [runId, JSON.stringify(one)]),
+  );
+}
+
+export function* rejectedRowsOf(runId: string): Steps<readonly RejectedRow[]> {
+  const found = yield* rows<{ json: string }>("SELECT json FROM rejected_rows WHERE run_id = ? ORDER BY id", runId);
+  return found.map(({ json }) => JSON.parse(json) as RejectedRow);
+}
+
+// The bindings of runs: what many runs share is stored once for all of them; who sent the file, and what its operations
+// are named after, is in columns of the run.
+
+export function* bindingId(binding: Binding): Steps<number> {
+  const json = sharedJsonOf(binding);
+  const known = yield* row<{ id: number }>("SELECT id FROM bindings WHERE json = ?", json);
+  if (known !== undefined) return known.id;
+  const added = yield* row<{ id: number }>("INSERT INTO bindings (json) VALUES (?) RETURNING id", json);
+  if (added === undefined) throw brokenInvariant("bind run", binding.trigger, "no row came back");
+  return added.id;
+}
+
+/** Of the part that runs share. */
+export function sharedJsonOf(binding: Binding): string {
+  const known = sharedTexts.get(binding);
+  if (known !== undefined) return known;
+  const { sender: _sender, operationPrefix: _prefix, ...shared } = binding;
+  const text = JSON.stringify(shared);
+  sharedTexts.set(binding, text);
+  return text;
+}
+
+// A changed run, and the cells of its row that differ.
+
+function changed(run: Run, state: RunState, change: RunChange, changedAt: string): Run {
+  return {
+    ...run,
+    state,
+    sha256: change.sha256 ?? run.sha256,
+    reason: change.reason === undefined ? run.reason : change.reason,
+    points: { ...run.points, ...change.points },
+    findings: change.findings ?? run.findings,
+    finishPlan: run.finishPlan ?? change.finishPlan ?? null,
+    finishedAt: run.finishedAt ?? change.finished?.at ?? null,
+    replay: change.replay ?? run.replay,
+    changedAt,
+  };
+}
+
+/** Only the changed cells, since each column that is written costs the indexes that contain it. */
+function changedCells(before: Run, after: Run): Readonly<Record<string, Value>> {
+  const cells: Record<string, Value> = { changed_at: after.changedAt };
+  if (after.state !== before.state) cells["state"] = after.state;
+  if (after.sha256 !== before.sha256) cells["sha256"] = after.sha256;
+  if (after.reason !== before.reason) cells["reason"] = jsonOf(after.reason);
+  if (after.findings !== before.findings && after.findings.length + before.findings.length > 0)
+    cells["findings"] = listJson(after.findings);
+  if (after.finishPlan !== before.finishPlan) cells["finish_plan"] = jsonOf(after.finishPlan);
+  if (after.finishedAt !== before.finishedAt) cells["finished_at"] = after.finishedAt;
+  if (after.replay !== before.replay) cells["replay"] = jsonOf(after.replay);
+  for (const [name, points] of Object.entries(after.points) as [keyof Points, number][])
+    if (points !== before.points[name]) cells[name] = points;
+  return cells;
+}
+
+function updateCells(id: string, written: Readonly<Record<string, Value>>): Steps<void> {
+  const set = `${Object.keys(written).join(" = ?, ")} = ?`;
+  return execute(`UPDATE runs SET ${set} WHERE id = ?`, ...Object.values(written), id);
+}
+
+/** Null for an empty list, which nearly every run has. */
+function listJson(list: readonly object[]): string | null {
+  return list.length === 0 ? null : JSON.stringify(list);
+}
+
+export function jsonOf(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value);
 }

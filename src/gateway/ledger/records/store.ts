@@ -2,28 +2,10 @@
  * The store that the ledger's statements use (`sql/statements.ts`); each database implements it. Where the
  * databases differ, the `Dialect` provides the text.
  */
-
 import type { Clock } from "#core/clock.ts";
-import type { Steps, Value } from "#core/sql/statements.ts";
+import { execute, type Steps, type Value } from "#core/sql/statements.ts";
 import type { Arrival, IsoInstant, LedgerEvent } from "../../model.ts";
 import type { LedgerFault } from "../ledger.ts";
-
-export {
-  type ColumnType,
-  cells,
-  change,
-  type EachStatement,
-  execute,
-  executeEach,
-  NO_LIMIT,
-  type OneStatement,
-  row,
-  rowEach,
-  rows,
-  type Statement,
-  type Steps,
-  type Value,
-} from "#core/sql/statements.ts";
 
 /** The file of an event. */
 export type EventFile = Pick<Arrival, "drop" | "path">;
@@ -89,6 +71,12 @@ export interface Dialect {
   damage(most: number): Steps<readonly LedgerFault[]>;
 }
 
+/**
+ * Separates the path of a container from that of an entry. The name of a file at a drop may contain it as
+ * well.
+ */
+const ENTRY_MARK = "!/";
+
 /** Builds a text once for each dialect, rather than for each query. */
 export function perDialect(build: (dialect: Dialect) => string): (store: Store) => string {
   const texts = new WeakMap<Dialect, string>();
@@ -97,4 +85,17 @@ export function perDialect(build: (dialect: Dialect) => string): (store: Store) 
     texts.set(dialect, text);
     return text;
   };
+}
+
+/**
+ * For use inside a write: an entry has changed, so its container is checked again when it had come to rest.
+ */
+export function* reopenContainer(arrivalId: number, path: Arrival["path"]): Steps<void> {
+  if (!path.includes(ENTRY_MARK)) return;
+  yield* execute(
+    `UPDATE runs SET settled = 0 WHERE state = 'opened' AND settled = 1 AND finished_at IS NULL
+      AND id = (SELECT container.run_id FROM arrivals AS entry
+        JOIN arrivals AS container ON container.id = entry.parent_id WHERE entry.id = ?)`,
+    arrivalId,
+  );
 }

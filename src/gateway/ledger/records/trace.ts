@@ -3,13 +3,14 @@
  * slash at its end, or the beginning of an id.
  */
 import { basename } from "node:path/posix";
+import { cells, row, rows, type Steps } from "#core/sql/statements.ts";
 import type { Ledger, TracedFile } from "../ledger.ts";
 import { findArrival } from "./arrivals.ts";
 import { batchesOf } from "./batches.ts";
 import { eventsOf } from "./events.ts";
-import { rejectedRowsOf } from "./rejected-rows.ts";
 import { type RunCells, SELECT_RUN, toRun } from "./rows.ts";
-import { cells, type Dialect, row, rows, type Steps, type Store } from "./store.ts";
+import { rejectedRowsOf } from "./runs.ts";
+import type { Dialect, Store } from "./store.ts";
 
 /** Newest first: a name such as `data.csv` may have come every hour for years. */
 const FILES_SHOWN = 50;

@@ -10,10 +10,8 @@ import { ConfigError, HeadgateError } from "#core/errors.ts";
 import { PRIVATE_FILE } from "#core/private-files.ts";
 import { stateOf } from "#core/sql/sqlite/migrate.ts";
 import type { IsoInstant } from "../../model.ts";
-import { openFault } from "./faults.ts";
-import { claim } from "./open.ts";
-import { row } from "./reads.ts";
-import { LEDGER_SCHEMA } from "./schema.ts";
+import { claim, LEDGER_SCHEMA } from "./open.ts";
+import { openFault, row } from "./store.ts";
 
 /** The facts of a copy. */
 export interface LedgerCopy {

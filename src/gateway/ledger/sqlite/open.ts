@@ -2,26 +2,39 @@
  * The ledger in one SQLite file: write-ahead log, synced before a commit is reported, owned by one process at
  * a time.
  */
+
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { Clock } from "#core/clock.ts";
 import { syncDirectory } from "#core/durable.ts";
 import { ConfigError, HeadgateError } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
 import { createPrivateFile, PRIVATE_FOLDER } from "#core/private-files.ts";
-import type { ProcessLock } from "#core/sql/process-lock.ts";
-import { assertCurrent, migrate } from "#core/sql/sqlite/migrate.ts";
-import { type Fleet, LONE_NODE } from "../fleet.ts";
+import { type ProcessLock, takeProcessLock } from "#core/sql/process-lock.ts";
+import { assertCurrent, migrate, type SqliteSchema } from "#core/sql/sqlite/migrate.ts";
+import { type Fleet, LONE_NODE, waitForTurn } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
-import type { LedgerMeans } from "../means.ts";
 import { ledgerMethods } from "../records/methods.ts";
+import type { LedgerMeans } from "../records/observers.ts";
 import { harmless } from "../records/observers.ts";
-import { openFault } from "./faults.ts";
-import { aloneBeside, takeOwnerLock } from "./lock.ts";
-import { LEDGER_SCHEMA } from "./schema.ts";
-import { SqliteStore } from "./store.ts";
+import { SCHEMA_VALUES } from "../records/run-indexes.ts";
+import { foreignLedger, otherVersion } from "../schema-faults.ts";
+import { openFault, SqliteStore } from "./store.ts";
 
 export type SqliteLedgerMeans = Omit<LedgerMeans, "watch"> & { readonly path: string };
+
+/** The schema of a ledger in an SQLite file. */
+export const LEDGER_SCHEMA: SqliteSchema = {
+  folder: join(import.meta.dirname, "migrations"),
+  table: "ledger_schema",
+  values: SCHEMA_VALUES,
+  // `HGLD`
+  applicationId: 0x48474c44,
+  foreign: (path) => foreignLedger(path, `${path} is an SQLite file of something else, not a ledger`),
+  otherVersion,
+};
 
 /** How long a statement waits for another process, such as a reader that checkpoints. */
 const BUSY_TIMEOUT_MS = 5_000;
@@ -118,5 +131,44 @@ function assemble(store: SqliteStore, alone: Fleet["alone"], lock: ProcessLock |
         lock?.release();
       }
     },
+  };
+}
+
+// The locks beside the ledger: that of its owner, and those of work that only one process at a time may do.
+
+export function ownerLockOf(ledgerPath: string): string {
+  return `${ledgerPath}.lock`;
+}
+
+/** `ConfigError` HG-LEDG-001 while another process owns the ledger. */
+export function takeOwnerLock(ledgerPath: string): ProcessLock {
+  const lock = takeLock(ownerLockOf(ledgerPath));
+  if (lock !== null) return lock;
+  throw new ConfigError("HG-LEDG-001", {
+    operation: "open ledger",
+    subject: ledgerPath,
+    message: `the ledger ${ledgerPath} is in use by another process`,
+  });
+}
+
+function takeLock(path: string): ProcessLock | null {
+  try {
+    return takeProcessLock(path);
+  } catch (cause) {
+    throw openFault(path, cause);
+  }
+}
+
+/** Commands run beside the owner, so a lock within one process would not suffice. */
+export function aloneBeside(ledgerPath: string, clock: Clock): Fleet["alone"] {
+  return async (key, work, signal) => {
+    const name = createHash("sha256").update(key).digest("hex").slice(0, 10);
+    const path = `${ledgerPath}.${name}.lock`;
+    const lock = await waitForTurn(() => takeLock(path), key, clock, signal);
+    try {
+      return await work(signal);
+    } finally {
+      lock.release();
+    }
   };
 }

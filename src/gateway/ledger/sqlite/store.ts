@@ -8,17 +8,33 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { type Clock, isoInstant } from "#core/clock.ts";
 import { Collector } from "#core/collector.ts";
+import { type ConfigError, TransientError, wordsOf } from "#core/errors.ts";
+import type { Settled } from "#core/promises.ts";
 import { createRunIds } from "#core/run-id.ts";
-import type { Settled } from "#core/settled.ts";
+import { isSqliteTrouble } from "#core/sql/sqlite/faults.ts";
 import { LogSync } from "#core/sql/sqlite/log-sync.ts";
+import { rows, type Statement, type Steps, type Value } from "#core/sql/statements.ts";
+import { startFault } from "#core/start-fault.ts";
 import type { IsoInstant, LedgerEvent } from "../../model.ts";
+import type { LedgerFault } from "../ledger.ts";
 import type { OnEvent } from "../records/observers.ts";
 import { lastRunId } from "../records/runs.ts";
-import type { Announced, EventFile, Statement, Steps, Store, Value } from "../records/store.ts";
+import type { Announced, Dialect, EventFile, Store } from "../records/store.ts";
 import { brokenInvariant, reach } from "../transitions.ts";
-import { sqliteDialect } from "./dialect.ts";
-import { isPassing, writeFault } from "./faults.ts";
-import { readable, row } from "./reads.ts";
+
+const sqliteDialect: Dialect = {
+  among: (column) => `${column} IN (SELECT value FROM json_each(?))`,
+  indexedBy: (index) => `INDEXED BY ${index}`,
+  jsonField: (column, field) => `(${column} ->> '$.${field}')`,
+  jsonArray: (column) => `json_group_array(${column})`,
+  msBetween: (from, to) => `(unixepoch(${to}, 'subsec') - unixepoch(${from}, 'subsec')) * 1000`,
+  contains: (column) => `instr(${column}, ?) > 0`,
+  startsWith: (expression) => `substr(${expression}, 1, length(?)) = ?`,
+  isLike: (expression) => `${expression} LIKE ? ESCAPE '\\'`,
+  byRowId: "NOT INDEXED",
+  endsWith: (expression) => `substr(${expression}, -length(?)) = ?`,
+  damage,
+};
 
 /** Bounds how long one group occupies the event loop. */
 const GROUP_MAX = 256;
@@ -274,3 +290,63 @@ export class SqliteStore implements Store {
 }
 
 function* nothing(): Steps<void> {}
+
+function* damage(most: number): Steps<readonly LedgerFault[]> {
+  const broken = (yield* rows<{ integrity_check: string }>(`PRAGMA integrity_check(${most})`))
+    .filter((found) => found.integrity_check !== "ok")
+    .map((found) => found.integrity_check);
+  const lost = yield* rows<{ table: string; parent: string; n: number }>(
+    `SELECT "table", parent, count(*) AS n FROM pragma_foreign_key_check GROUP BY 1, 2`,
+  );
+  const words = lost.map(({ table, parent, n }) => `${n} rows of ${table} refer to missing rows of ${parent}`);
+  return [...broken, ...words].map((one) => ({ subject: "file", words: one, repair: null }));
+}
+
+// Typed reads of prepared statements, with faults converted to those of the ledger.
+
+/** A row in the shape of the caller's SELECT. */
+export function row<Row>(statement: StatementSync, ...values: Value[]): Row | undefined {
+  return readable(() => statement.get(...values) as unknown as Row | undefined);
+}
+
+function readable<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw isPassing(thrown) ? readFault(thrown) : thrown;
+  }
+}
+
+// Converts SQLite's result codes to errors of the ledger.
+
+function isPassing(thrown: unknown): boolean {
+  return thrown instanceof TransientError || isSqliteTrouble(thrown);
+}
+
+function writeFault(path: string, cause: unknown): TransientError {
+  return passingFault("write ledger", path, `the ledger ${path} cannot be written now`, cause);
+}
+
+function readFault(cause: unknown): TransientError {
+  return passingFault("read ledger", "ledger", "the ledger cannot be read now", cause);
+}
+
+function passingFault(operation: string, subject: string, words: string, cause: unknown): TransientError {
+  if (cause instanceof TransientError) return cause;
+  return new TransientError("HG-LEDG-004", {
+    operation,
+    subject,
+    message: `${words}: ${wordsOf(cause)}`,
+    cause,
+  });
+}
+
+/** `TransientError` when the disk is at fault, since the next attempt may succeed. */
+export function openFault(path: string, cause: unknown): ConfigError | TransientError {
+  return startFault("HG-LEDG-002", {
+    operation: "open ledger",
+    subject: path,
+    message: `the ledger ${path} cannot be opened: ${wordsOf(cause)}`,
+    cause,
+  });
+}

@@ -2,7 +2,7 @@
  * Extrapolates from the files that a plan has read to all of them: the number of readings, and the duration of
  * mapping and sending.
  */
-import { grouped } from "#core/grouped-number.ts";
+import { grouped } from "#core/text.ts";
 import type { Rate } from "../run/rate.ts";
 
 /** Measurements of one file that was read. */

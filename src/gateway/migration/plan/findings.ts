@@ -1,5 +1,5 @@
 /** Findings about the files of a migration, by their cause: one line for each, however many files share it. */
-import { grouped, noun } from "#core/grouped-number.ts";
+import { grouped, noun } from "#core/text.ts";
 
 /**
  * In the order in which they are reported. `person`: files are not delivered, or not all of their readings, until a

@@ -1,8 +1,7 @@
 /** Checks a request before any file is read: otherwise each file would repeat the fault, or it would stay unnoticed. */
 import { statSync } from "node:fs";
 import { posix } from "node:path";
-import { ConfigError } from "#core/errors.ts";
-import { invalidOption } from "#core/invalid-option.ts";
+import { ConfigError, invalidOption } from "#core/errors.ts";
 import { createCatalogue } from "#mapping/workers/catalogue.ts";
 import type { GatewayConfig } from "../../config.ts";
 import { isUrl, type MigrationRequest } from "../request.ts";

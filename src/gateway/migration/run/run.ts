@@ -2,21 +2,26 @@
 import { createWriteStream } from "node:fs";
 import { constants, getPriority, setPriority } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "#core/clock.ts";
+import { type Clock, systemClock } from "#core/clock.ts";
 import { createLog, type Logger } from "#core/log.ts";
 import type { GatewayConfig } from "../../config.ts";
-import { type Gateway, type GatewayDependencies, startGateway } from "../../gateway.ts";
+import {
+  type FileEvent,
+  type Gateway,
+  type GatewayDependencies,
+  type IntakeRule,
+  startGateway,
+} from "../../gateway.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
 import { isLedgerMissing, openLedger } from "../../ledger/open.ts";
-import type { Summary } from "../../model.ts";
+import type { Run, Summary } from "../../model.ts";
+import { runStatesThat, STARTED_STATES } from "../../states.ts";
 import type { HistoryFile } from "../plan/history-files.ts";
+import { allRuns } from "../report/delivered.ts";
 import { pastUndos } from "../undo/record.ts";
 import { ErrorShare } from "./error-share.ts";
-import { Intake } from "./intake.ts";
-import { LiveTraffic } from "./live-traffic.ts";
-import type { Amount, ProgressView, Reached } from "./progress.ts";
-import { Throttle } from "./throttle.ts";
-import type { ThrottleSettings } from "./throttle-settings.ts";
-import { Watch } from "./watch.ts";
+import { type Amount, FILES_SHOWN, type ProgressView, type Reached } from "./progress.ts";
+import { Throttle, type ThrottleSettings } from "./throttle.ts";
 
 export interface Ended {
   /** `paused`: too many errors, with the reason. */
@@ -45,6 +50,24 @@ export interface MigrationRun {
   /** How a template creates missing structure. */
   readonly provisioning: GatewayDependencies["provisioning"];
 }
+
+/** Between two checks, in milliseconds. */
+const TRAFFIC_CHECK_EVERY_MS = 1_000;
+
+/** A run that has not moved for this time waits for something itself, or its gateway has stopped. */
+const STALE_MS = 60_000;
+const RUNS_SCANNED = 50;
+
+/** Runs in these states do not change without a command, except to be confirmed. */
+const ENDED = runStatesThat(({ isOpen }) => !isOpen);
+/** Reading the progress may take one fiftieth of the time. */
+const READ_SHARE = 50;
+const EVER = "1970-01-01T00:00:00Z";
+const ENDS: ReadonlySet<string> = new Set([
+  ...ENDED.map((state) => `run.${state}`),
+  "arrival.unmatched",
+  "arrival.duplicate",
+]);
 
 const CHECK_EVERY_MS = 200;
 const STOP_GRACE_MS = 30_000;
@@ -147,4 +170,216 @@ async function watchGateway(
     else note(`the migration cannot yield to a running gateway, since its ledger cannot be read: ${fault}`);
   });
   return live;
+}
+
+/**
+ * Decides whether a migration takes more files: not outside of its hours, not after too many errors, and not before
+ * ended runs were counted.
+ */
+class Intake implements IntakeRule {
+  readonly byGroups: boolean;
+  readonly #watch: Watch;
+  readonly #throttle: Throttle;
+  /** True when files were not taken because ended runs were not counted yet. */
+  #waiting = false;
+  #deciding: Promise<void> | null = null;
+
+  constructor(watch: Watch, throttle: Throttle, byGroups: boolean) {
+    this.#watch = watch;
+    this.#throttle = throttle;
+    this.byGroups = byGroups;
+  }
+
+  readonly isClosed = (): boolean => {
+    if (!this.#watch.isUndecided) return this.#throttle.isIntakeClosed;
+    this.#waiting = true;
+    return true;
+  };
+
+  /** Counts ended runs, closes the intake after too many errors, and otherwise lets the next files be taken. */
+  decide(gateway: Gateway): Promise<void> {
+    this.#deciding ??= this.#decide(gateway).finally(() => {
+      this.#deciding = null;
+    });
+    return this.#deciding;
+  }
+
+  async #decide(gateway: Gateway): Promise<void> {
+    do {
+      const tooMuch = await this.#watch.tooMuch(gateway.ledger);
+      if (tooMuch !== null) this.#throttle.close(tooMuch);
+      if (!this.#waiting) continue;
+      this.#waiting = false;
+      if (!this.isClosed()) await gateway.pulse();
+    } while (this.#watch.isUndecided);
+  }
+}
+
+/**
+ * Tracks the progress of a migration: files by the events of the ledger, points by its sums, and the reasons of
+ * waits.
+ */
+class Watch {
+  readonly #sizes: Map<string, number>;
+  readonly #total: Amount;
+  readonly #errors: ErrorShare | null;
+  /** Runs that came to rest, and were not counted yet. */
+  #ended: string[] = [];
+  #files = 0;
+  #bytes = 0;
+  #last: Reached | null = null;
+  #nextMs = 0;
+
+  constructor(files: readonly HistoryFile[], errors: ErrorShare | null) {
+    this.#errors = errors;
+    this.#sizes = new Map(files.map(({ drop, path, size }) => [`${drop} ${path}`, size]));
+    this.#total = { files: files.length, bytes: files.reduce((sum, { size }) => sum + size, 0) };
+  }
+
+  get total(): Amount {
+    return this.#total;
+  }
+
+  /** Loads the runs that earlier calls brought to rest. */
+  async recall(ledger: Ledger): Promise<void> {
+    for await (const { drop, path } of allRuns(ledger, ENDED)) this.#rests(drop, path);
+  }
+
+  take({ what, drop, path, runId }: FileEvent): void {
+    if (!ENDS.has(what)) return;
+    this.#rests(drop, path);
+    if (runId !== null && this.#errors !== null) this.#ended.push(runId);
+  }
+
+  /** Runs came to rest that are not counted into the share of errors yet. */
+  get isUndecided(): boolean {
+    return this.#ended.length > 0;
+  }
+
+  #rests(drop: string, path: string): void {
+    const key = `${drop} ${path}`;
+    const size = this.#sizes.get(key);
+    if (size === undefined) return;
+    this.#sizes.delete(key);
+    this.#files += 1;
+    this.#bytes += size;
+  }
+
+  /** Counts ended runs, and returns why no more files should be taken, in words, or null. Must not run concurrently. */
+  async tooMuch(ledger: Pick<Ledger, "run">): Promise<string | null> {
+    if (this.#errors === null) return null;
+    // A run that cannot be read is counted by the next call.
+    for (let id = this.#ended[0]; id !== undefined; id = this.#ended[0]) {
+      const run = await ledger.run(id);
+      if (run !== null) this.#errors.add(run);
+      this.#ended.shift();
+    }
+    return this.#errors.reason;
+  }
+
+  /** The sums read every run, so they are taken less often the more runs there are. */
+  async look(gateway: Gateway, throttle: Throttle, now = false): Promise<Reached> {
+    const startMs = systemClock.monotonicMs();
+    const files = {
+      files: this.#files,
+      bytes: this.#bytes,
+      waits: waitsOf(gateway, throttle),
+      retries: throttle.retries,
+    };
+    if (this.#last !== null && !now && startMs < this.#nextMs) return { ...this.#last, ...files };
+    const { ledger } = gateway;
+    const { points, files: standings } = await ledger.tally(EVER);
+    const runs = await ledger.runsIn(STARTED_STATES, { limit: FILES_SHOWN });
+    this.#last = {
+      ...files,
+      mapped: points.mapped,
+      accepted: points.accepted,
+      rejected: points.rejected,
+      held: standings.held ?? 0,
+      runs: runs.map((run) => ({ ...run, waits: gateway.waitReason(run) ?? null })),
+    };
+    this.#nextMs = startMs + (systemClock.monotonicMs() - startMs) * READ_SHARE;
+    return this.#last;
+  }
+}
+
+function waitsOf(gateway: Gateway, throttle: Throttle): readonly string[] {
+  const services = [...gateway.serviceWaits()].map(([name, reason]) => `the service ${name}: ${reason}`);
+  return [...services, ...throttle.waits()];
+}
+
+// Observes the work in progress of a running gateway through its ledger: a migration gives way to it. It only reads,
+// so that it does not matter whether one process owns the ledger or nodes share it.
+
+type WatchedLedger = Pick<Ledger, "runsIn" | "batches" | "close">;
+
+class LiveTraffic {
+  readonly #open: () => Promise<WatchedLedger | null>;
+  readonly #clock: Clock;
+  readonly #stopping = new AbortController();
+  #ledger: WatchedLedger | null = null;
+  #services: ReadonlySet<string> = new Set();
+  #fault: string | null = null;
+  #loop: Promise<void> = Promise.resolve();
+
+  /** `open` resolves with null where there is no ledger yet. */
+  constructor(open: () => Promise<WatchedLedger | null>, clock: Clock) {
+    this.#open = open;
+    this.#clock = clock;
+  }
+
+  /**
+   * Resolves after the first check. `onFault` is called when the ledger cannot be read, and with null when it can be
+   * again.
+   */
+  async start(onFault: (words: string | null) => void): Promise<void> {
+    await this.#check(onFault);
+    this.#loop = this.#checkUntilStopped(onFault);
+  }
+
+  isLive(service: string): boolean {
+    return this.#services.has(service);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#loop;
+    await this.#ledger?.close();
+    this.#ledger = null;
+  }
+
+  async #checkUntilStopped(onFault: (words: string | null) => void): Promise<void> {
+    while (await this.#clock.sleep(TRAFFIC_CHECK_EVERY_MS, this.#stopping.signal)) await this.#check(onFault);
+  }
+
+  async #check(onFault: (words: string | null) => void): Promise<void> {
+    let fault: string | null = null;
+    try {
+      this.#ledger ??= await this.#open();
+      this.#services = this.#ledger === null ? new Set() : await this.#busy(this.#ledger);
+    } catch (thrown) {
+      // A ledger that cannot be read must not stop a migration.
+      fault = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#services = new Set();
+    }
+    if (fault !== this.#fault) onFault(fault);
+    this.#fault = fault;
+  }
+
+  async #busy(ledger: WatchedLedger): Promise<ReadonlySet<string>> {
+    const sinceMs = this.#clock.now().epochMilliseconds - STALE_MS;
+    const busy = new Set<string>();
+    for (const run of await ledger.runsIn(STARTED_STATES, { limit: RUNS_SCANNED }))
+      if (!busy.has(run.binding.service) && (await moves(run, ledger, sinceMs))) busy.add(run.binding.service);
+    return busy;
+  }
+}
+
+async function moves(run: Run, ledger: WatchedLedger, sinceMs: number): Promise<boolean> {
+  if (Date.parse(run.changedAt) >= sinceMs) return true;
+  if (run.state !== "delivering") return false;
+  // Of a large file only the batches change.
+  return (await ledger.batches(run.id)).some(
+    ({ acceptedAt }) => acceptedAt !== null && Date.parse(acceptedAt) >= sinceMs,
+  );
 }

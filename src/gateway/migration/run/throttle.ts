@@ -1,5 +1,4 @@
 /** Limits a migration: its hours, its rate, and its yielding to the traffic of a running gateway. */
-
 import type { Clock } from "#core/clock.ts";
 import type { Admission } from "../../delivery/delivery.ts";
 import { Pace } from "../../delivery/rate-limit.ts";
@@ -122,4 +121,15 @@ export class Throttle implements Admission {
   #windowWords(opens: Temporal.Instant): string {
     return `outside of its hours until ${this.#options.window?.words(opens)}`;
   }
+}
+
+/** The limits of a migration. */
+export interface ThrottleSettings {
+  readonly concurrency: number | undefined;
+  readonly rate: Rate | null;
+  readonly window: Window | null;
+  /** From 0 to 1. */
+  readonly errorsMax: number | null;
+  /** Other work of the machine comes first. */
+  readonly isBehind: boolean;
 }

@@ -7,10 +7,9 @@ import { existsSync } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Clock, isoInstant } from "#core/clock.ts";
-import { parsedJson } from "#core/decoded-text.ts";
 import { syncDirectory } from "#core/durable.ts";
-import type { CreationJournal } from "../../provisioning/journal.ts";
-import type { Creation, Difference, Entity } from "../../provisioning/wanted.ts";
+import { parsedJson } from "#core/text.ts";
+import type { Creation, CreationJournal, Difference, Entity } from "../../provisioning/wanted.ts";
 
 const RECORD = "structure.jsonl";
 

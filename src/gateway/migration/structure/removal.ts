@@ -5,7 +5,7 @@
  */
 
 import { RejectedError, wordsOf } from "#core/errors.ts";
-import { grouped, noun } from "#core/grouped-number.ts";
+import { grouped, noun } from "#core/text.ts";
 import { eachItem, type Page } from "#wire/client/index.ts";
 import type { Removal, RemovalQuery } from "#wire/data.ts";
 import type { SitesQuery, Source, SourcesQuery, Variable, VariablesQuery } from "#wire/structure.ts";

@@ -1,19 +1,21 @@
 /** The structure of a migration: missing parts are created before delivery, recorded, and reported. */
-import { basename } from "node:path";
+import { basename, extname } from "node:path";
 import { systemClock } from "#core/clock.ts";
-import { ConfigError, wordsOf } from "#core/errors.ts";
-import { invalidOption } from "#core/invalid-option.ts";
+import { loadDocument } from "#core/config/document.ts";
+import { ConfigError, invalidOption, wordsOf } from "#core/errors.ts";
+import { readRows } from "#mapping/readers/master-data/rows.ts";
 import type { GatewayConfig } from "../../config.ts";
 import type { GatewayDependencies } from "../../gateway.ts";
 import { aloneAtLedger } from "../../ledger/open.ts";
-import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
+import { takeOwnerLock } from "../../ledger/sqlite/open.ts";
 import { contextOf } from "../../provisioners.ts";
+import { type ProvisionTemplate, provisionTemplate } from "../../provisioning/options.ts";
 import { type Alone, creationWords, openProvisioner, type Provisioned } from "../../provisioning/provisioner.ts";
+import { readTable, TABLE_RULES } from "../../provisioning/table.ts";
 import { wantedByTemplate } from "../../provisioning/template.ts";
 import type { Creation, Difference, Wanted } from "../../provisioning/wanted.ts";
 import type { MissingTarget } from "../plan/dry-run.ts";
 import { type MigrationRequest, migrationLedger } from "../request.ts";
-import { type ProvisionFile, readProvisionFile } from "./provision-file.ts";
 import { type RecordedCreation, StructureRecord } from "./record.ts";
 
 export interface PlannedStructure {
@@ -216,4 +218,30 @@ function lacking(impossible: readonly string[]): ConfigError {
       "nothing was created, since a part of the structure cannot be created:\n" +
       `${shown.join("\n")}${more > 0 ? `\n  … and ${more} more` : ""}`,
   });
+}
+
+// Reads the file of `--provision`: a template, as triggers have it, or a table of sites, sources and variables.
+
+type ProvisionFile =
+  | { readonly kind: "template"; readonly template: ProvisionTemplate }
+  | { readonly kind: "table"; readonly wanted: readonly Wanted[] };
+
+/** Throws `ConfigError` when the file cannot be read, or is ambiguous (HG-MIGR-020, HG-CONF-002). */
+async function readProvisionFile(path: string, signal: AbortSignal): Promise<ProvisionFile> {
+  const extension = extname(path).toLowerCase();
+  if (extension === ".yaml" || extension === ".yml")
+    return { kind: "template", template: loadDocument(path, provisionTemplate) };
+  if (extension !== ".csv" && extension !== ".xlsx")
+    throw invalidOption("--provision", `${path} is neither a template (.yaml) nor a table (.csv, .xlsx)`);
+  const file = { path, fileName: basename(path), settings: { encoding: "utf-8" }, rules: TABLE_RULES };
+  const rows = await readRows(file, signal).catch((thrown: unknown) => {
+    if (signal.aborted) throw thrown;
+    throw new ConfigError("HG-MIGR-020", {
+      operation: "read master data",
+      subject: path,
+      message: `${path} cannot be read: ${wordsOf(thrown)}`,
+      cause: thrown,
+    });
+  });
+  return { kind: "table", wanted: readTable(file.fileName, rows) };
 }

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { systemClock } from "#core/clock.ts";
 import { ConfigError } from "#core/errors.ts";
 import { openLedger } from "../../ledger/open.ts";
-import { takeOwnerLock } from "../../ledger/sqlite/lock.ts";
+import { takeOwnerLock } from "../../ledger/sqlite/open.ts";
 import { migrationLedger } from "../request.ts";
 import { archiveUndo, pastUndos, runningUndo } from "./record.ts";
 

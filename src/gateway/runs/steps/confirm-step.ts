@@ -3,16 +3,22 @@
  * `unconfirmed` when neither came in time, and from there the same way once one of them comes.
  */
 
+import { isoInstant } from "#core/clock.ts";
 import { isLeaseLost, RejectedError, TransientError, wordsOf } from "#core/errors.ts";
-import { onlyOne } from "#core/settled.ts";
+import { onlyOne } from "#core/promises.ts";
 import { type OpenOtherDeliveries, OVERWRITTEN, type ReadBackResult } from "../../delivery/delivery.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { Batch, Reason, Run } from "../../model.ts";
-import { confirmClock, keepClock } from "./confirm-clock.ts";
+import type { Batch, ConfirmClock, Reason, Run } from "../../model.ts";
 import { isDamage } from "./deliver-step.ts";
 import { otherDeliveries } from "./other-deliveries.ts";
 import { rebuildSegment } from "./segment-rebuild.ts";
 import { type ConfirmRule, REST, type RunSteps, type StepResult, waitFor } from "./steps.ts";
+
+/**
+ * A clock that is written at each check would cost a commit each; a crash may lose less than this share of
+ * `confirm.within`.
+ */
+const WRITTEN_SHARE = 1 / 20;
 
 const SERVICE_MISSING_WAIT_MS = 60_000;
 /** A person may put a lost segment back while the source is not finished yet. */
@@ -246,4 +252,33 @@ function acceptedAtMs(run: Run, leaves: readonly Batch[]): number {
     "",
   );
   return Date.parse(latest === "" ? run.changedAt : latest);
+}
+
+// How long an accepted run has waited for its outcome: the time in which its service could be asked, and the time in
+// which it could not, apart. `confirm.within` is compared with either. Both are kept with the run, so that counting
+// continues after a restart; time in which no gateway runs counts as neither.
+
+/** `acceptedMs`: when the last of its batches was accepted, in milliseconds since 1970. */
+function confirmClock(run: Run, acceptedMs: number, { reach, clock }: RunSteps): ConfirmClock {
+  const now = clock.now();
+  const known = run.confirmClock ?? { askableMs: 0, awayMs: 0 };
+  const fromMs = run.confirmClock === null ? acceptedMs : Date.parse(run.confirmClock.until);
+  const { totalMs, awayMs } = reach.seen(run.binding.service, fromMs, now.epochMilliseconds);
+  return {
+    askableMs: known.askableMs + totalMs - awayMs,
+    awayMs: known.awayMs + awayMs,
+    until: isoInstant(now),
+  };
+}
+
+/** Written once enough has passed. */
+async function keepClock(
+  run: Run,
+  now: ConfirmClock,
+  withinMs: number,
+  { ledger }: Pick<RunSteps, "ledger">,
+): Promise<void> {
+  const passed = ({ askableMs, awayMs }: ConfirmClock) => askableMs + awayMs;
+  const before = run.confirmClock === null ? 0 : passed(run.confirmClock);
+  if (passed(now) - before >= withinMs * WRITTEN_SHARE) await ledger.noteConfirmClock(run.id, now);
 }

@@ -3,8 +3,7 @@
 import { InvariantError } from "#core/errors.ts";
 import type { DeliveryResult, DeliveryStart } from "../../delivery/delivery.ts";
 import type { FinishPlan, Run } from "../../model.ts";
-import { guardRun, isGuarded } from "./guard-step.ts";
-import { quarantineUnmade } from "./lost-segment.ts";
+import { guardRun, isGuarded, quarantineUnmade } from "./guard-step.ts";
 import { type RebuildFault, rebuildSegment } from "./segment-rebuild.ts";
 import { entryOf, NEXT, REST, type RunSteps, type ServiceEntry, type StepResult, waitFor } from "./steps.ts";
 

@@ -1,7 +1,7 @@
 /** The results of a list of runs that take a step: each run has its own, or a reason why it has none. */
 
 import { TransientError } from "#core/errors.ts";
-import type { Settled } from "#core/settled.ts";
+import type { Settled } from "#core/promises.ts";
 import type { Run } from "../../model.ts";
 import type { RunSteps, StepResult } from "./steps.ts";
 

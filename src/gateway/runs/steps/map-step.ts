@@ -5,18 +5,17 @@
 import { basename } from "node:path/posix";
 import { TransientError } from "#core/errors.ts";
 import { faultPoint } from "#core/faults.ts";
-import { onlyOne, resultOf, type Settled } from "#core/settled.ts";
+import { onlyOne, resultOf, type Settled } from "#core/promises.ts";
 import { findingWords, type MapJob, type MapResult } from "#mapping/contract.ts";
 import type { Span } from "#mapping/segment/layout.ts";
 import type { RunAdvance } from "../../ledger/ledger.ts";
 import type { Run } from "../../model.ts";
 import { excludeDelivered, waitForEarlier } from "../replay.ts";
-import { bindMapper, rebindFor } from "./bound-mapper.ts";
 import { duplicatesRule, type FetchedInput, fetchedPassage, recordAnyway, recordFetched } from "./fetch-step.ts";
 import { afterKnownContent } from "./known-content.ts";
 import type { ListWork } from "./list-results.ts";
 import { mapperWords, outcomeOf, withLineEnd } from "./mapping-record.ts";
-import { NEXT, type RunSteps, type StepResult } from "./steps.ts";
+import { bindMapper, NEXT, type RunSteps, rebindFor, type StepResult } from "./steps.ts";
 
 /** A run with its input, in the segment of its list or in a file of its own. */
 interface Input {

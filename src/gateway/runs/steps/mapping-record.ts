@@ -1,8 +1,7 @@
 /** The records of a mapping: the state that it leads to, and the words of its events. */
 
-import { counted } from "#core/grouped-number.ts";
-import { columnWords, placeWords } from "#core/place-words.ts";
 import { REGISTER } from "#core/register.ts";
+import { columnWords, counted, placeWords } from "#core/text.ts";
 import { byAttention, findingWords, type MappedFile, type MapResult } from "#mapping/contract.ts";
 import type { Ledger, MappedRecord, RunPassage } from "../../ledger/ledger.ts";
 import type { MappingFinding, Run } from "../../model.ts";

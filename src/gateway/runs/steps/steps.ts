@@ -2,12 +2,11 @@
  * The dependencies and the results of steps. `scheduler.ts` decides which runs take a step when, `step-dispatch.ts`
  * which step they take.
  */
-
 import type { Clock } from "#core/clock.ts";
 import { type HeadgateError, wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
 import type { Tracer } from "#core/trace-context.ts";
-import type { MappingPool } from "#mapping/contract.ts";
+import type { MappingPool, MapResult } from "#mapping/contract.ts";
 import type { Delivery, GuardPolicy } from "../../delivery/delivery.ts";
 import type { Drop } from "../../drops/drop.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
@@ -160,6 +159,11 @@ export type StepResult =
       readonly blockedBy?: string;
     };
 
+/** The mapper is not the one that the run is bound to. */
+const MAPPER_CHANGED = "HG-MAP-002";
+/** Dates of the file need the zones of the sources, to which the run is not bound. */
+const ZONES_NEEDED = "HG-MAP-019";
+
 export const NEXT: StepResult = { move: "next" };
 export const REST: StepResult = { move: "rest" };
 
@@ -173,4 +177,118 @@ export function entryOf(run: Run): FileEntry {
 
 export function reasonOf(error: HeadgateError): Reason {
   return { code: error.code, message: wordsOf(error), hint: error.hint };
+}
+
+// Runs of stored files that were removed meanwhile: their removal may not have reached this gateway.
+
+type OneStep = (run: Run, steps: RunSteps, signal: AbortSignal) => Promise<StepResult>;
+
+/** The step, except for a run of a removed file, which is cancelled. What is being sent may end. */
+export function unlessRemoved(step: OneStep): OneStep {
+  return async (run, steps, signal) => {
+    if (run.state === "delivering" || !(await steps.isRemoved(run))) return await step(run, steps, signal);
+    const message = "the stored file was removed, and is no longer processed";
+    await steps.ledger.advanceRun(run.id, run.state, "cancelled", {
+      reason: { code: "HG-RUN-010", message },
+      detail: message,
+    });
+    return NEXT;
+  };
+}
+
+// How outcomes are learned, by the configuration.
+
+/** Port 0 in `webhook.publicUrl` stands for the port that the listener of webhooks took. */
+export function webhookAddress(publicUrl: string | undefined, listenerUrl: string): string | null {
+  if (publicUrl === undefined) return null;
+  const url = new URL(publicUrl);
+  if (url.port === "0") url.port = new URL(listenerUrl).port;
+  return new URL("webhooks/outcome", `${url.href.replace(/\/$/, "")}/`).href;
+}
+
+export function confirmRule(
+  {
+    by,
+    within,
+    pollEvery,
+    webhookWait,
+  }: {
+    readonly by: "auto" | ConfirmRule["by"];
+    readonly within: number;
+    readonly pollEvery: number;
+    readonly webhookWait: number;
+  },
+  hasWebhook: boolean,
+): ConfirmRule {
+  return {
+    by: by === "auto" ? (hasWebhook ? "webhook" : "read-back") : by,
+    withinMs: within,
+    hangMs: Math.min(webhookWait, within / 2),
+    everyMs: pollEvery,
+  };
+}
+
+/** Archiving waits for acceptance, deleting for the confirmation, unless the trigger says otherwise (invariant 1). */
+export function finishAfter(
+  by: "auto" | ConfirmRule["by"],
+  triggers: readonly {
+    readonly name: string;
+    readonly finishAfter?: FinishAfter | undefined;
+  }[],
+  run: Run,
+  rule: FinishRule,
+): FinishAfter {
+  if (by === "none") return "accepted";
+  const trigger = triggers.find((one) => one.name === run.binding.trigger);
+  return trigger?.finishAfter ?? (rule.action === "delete" ? "confirmed" : "accepted");
+}
+
+// Binds a run to another version of its mapper, or to the zones of the sources, as long as it has no batches.
+
+/** `acme 1.2.0 (0123456789ab)` */
+export function mapperText({ name, version, digest }: MapperIdentity): string {
+  return `${name} ${version} (${digest.slice(0, 12)})`;
+}
+
+/** A replay takes the version of the mapper that exists when its turn comes. */
+export async function bindMapper(run: Run, steps: RunSteps): Promise<StepResult> {
+  if (await rebind(run, steps)) return NEXT;
+  const message = `the mapper ${run.binding.mapper.name} does not exist, or cannot be loaded`;
+  const reason = { code: "HG-MAP-001", message };
+  await steps.ledger.advanceRun(run.id, "fetched", "quarantined", { reason, detail: message });
+  return REST;
+}
+
+/** Until a run has batches, nothing depends on which version of the mapper it was claimed for. */
+async function rebind(run: Run, steps: RunSteps): Promise<boolean> {
+  const mapper = await steps.currentMapper(run.binding.mapper.name);
+  if (mapper === null || mapper.digest === run.binding.mapper.digest) return false;
+  const before = run.binding.mapper;
+  await steps.ledger.noteRun(run.id, {
+    bound: { mapper },
+    event: "run.rebound",
+    detail:
+      before.digest === ""
+        ? `to the mapper ${mapperText(mapper)}`
+        : `the mapper is ${mapperText(mapper)} now; it was ${mapperText(before)} when the file was claimed`,
+  });
+  return true;
+}
+
+/** Whether the run is bound otherwise now, and is to be mapped again. */
+export async function rebindFor(result: MapResult, run: Run, steps: RunSteps): Promise<boolean> {
+  if (result.status !== "failed") return false;
+  if (result.reason.code === MAPPER_CHANGED) return await rebind(run, steps);
+  return result.reason.code === ZONES_NEEDED && (await bindZones(run, steps));
+}
+
+async function bindZones({ id, binding }: Run, { zones, ledger }: RunSteps): Promise<boolean> {
+  if (zones === null || binding.zones !== null) return false;
+  const digest = await zones.bind(binding.trigger, binding.service);
+  await ledger.noteRun(id, {
+    bound: { zones: digest },
+    event: "run.rebound",
+    detail: `to the zones of the sources (${digest.slice(0, 12)}), since dates of the file have none`,
+  });
+  return true;
 }

@@ -4,11 +4,11 @@ import { stat } from "node:fs/promises";
 import { posix } from "node:path";
 import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { validateFileName } from "yauzl";
+import { HeadgateError, RejectedError, systemCode, TransientError, wordsOf } from "#core/errors.ts";
 import { gzipEntryName, isZipName } from "#core/file-names.ts";
-import { entryRefusal, openZip, readZipEntry, type ZipEntry, type ZipFile, zipEntries } from "#core/zip.ts";
+import { entryRefusal, openZip, readZipEntry, shownName, type ZipEntry, type ZipFile, zipEntries } from "#core/zip.ts";
 import type { UnpackLimits } from "../../model.ts";
-import { beyondLimit, damaged, misnamed, unpackFault, unreadableEntry } from "./refusals.ts";
-import { modifiedMs, safeName } from "./zip-entries.ts";
 
 interface PackedEntry {
   /** The path within the container. */
@@ -29,6 +29,9 @@ export interface Contents {
 
 /** Zips by the paths of their entries; a gzip has one entry and needs no directory. */
 export type Directory = ReadonlyMap<string, ZipEntry>;
+
+const OPERATION = "unpack container";
+const NAME_CHARACTERS_MAX = 1_000;
 
 /** Containers that unpack to less are never bombs, however well they were packed. */
 const HARMLESS_BYTES = 4_000_000;
@@ -161,4 +164,66 @@ class Measure {
         `it unpacks to more than ${ratioMax} times its ${this.#packed} bytes, as files meant to harm do`,
       );
   }
+}
+
+// The paths and times of the entries of a ZIP container.
+
+/**
+ * Returns the name as a path within the container. Throws for a name that leads out of it, which is meant to
+ * harm.
+ */
+function safeName(name: string): string {
+  const fault = validateFileName(name);
+  if (fault !== null) throw misnamed(`it holds an entry whose name leads out of it (${shownName(name)})`);
+  const parts = name.split("/").filter((part) => part !== ".");
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the check is for control characters
+  if (parts.includes("") || /[\0-\x1f\x7f]/.test(name) || name.length > NAME_CHARACTERS_MAX)
+    throw misnamed(`it holds an entry whose name is no name of a file (${shownName(name)})`);
+  return parts.join("/");
+}
+
+/**
+ * When the entry last changed, as the archive says; a time without a zone is taken for UTC. In milliseconds
+ * since 1970.
+ */
+function modifiedMs({ raw }: ZipEntry): number {
+  return raw.getLastModDate({ timezone: "UTC" }).getTime() || 0;
+}
+
+// The errors of containers and entries that are not unpacked.
+
+/** The bytes are not what the name says, or contradict the container's own directory. */
+function damaged(why: string, cause?: unknown): RejectedError {
+  return refused("HG-PACK-001", `the container cannot be unpacked: ${why}`, cause);
+}
+
+function beyondLimit(why: string): RejectedError {
+  return refused("HG-PACK-002", `the container is not unpacked: ${why}`);
+}
+
+function misnamed(why: string): RejectedError {
+  return refused("HG-PACK-003", `the container is not unpacked: ${why}`);
+}
+
+function unreadableEntry(why: string): RejectedError {
+  return refused("HG-PACK-004", why);
+}
+
+export function changedContainer(path: string): RejectedError {
+  return refused("HG-PACK-006", `the spool lost the container ${path}, and it is no longer at the drop as it was`);
+}
+
+function refused(code: RejectedError["code"], message: string, cause?: unknown): RejectedError {
+  return new RejectedError(code, { operation: OPERATION, subject: "container", message, cause });
+}
+
+/**
+ * Converts an error of reading a container: a fault of the disk is transient, a fault of the bytes is not.
+ */
+export function unpackFault(thrown: unknown): HeadgateError {
+  if (thrown instanceof HeadgateError) return thrown;
+  const code = systemCode(thrown);
+  if (code !== undefined && /^E(?!RR_)[A-Z]+$/.test(code))
+    return new TransientError("HG-PACK-007", { operation: OPERATION, subject: "container", cause: thrown });
+  return damaged(wordsOf(thrown), thrown);
 }

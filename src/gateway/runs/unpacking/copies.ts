@@ -10,8 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { publishDurably, syncFile } from "#core/durable.ts";
 import type { FetchedFile, Run, UnpackLimits } from "../../model.ts";
 import type { Spool } from "../../spool/spool.ts";
-import { type Directory, directoryOf, openEntry } from "./container.ts";
-import { changedContainer, unpackFault } from "./refusals.ts";
+import { changedContainer, type Directory, directoryOf, openEntry, unpackFault } from "./container.ts";
 
 /** Fetches the container itself again, from its drop or out of its own container. */
 export type FetchAgain = (destination: string) => Promise<FetchedFile>;

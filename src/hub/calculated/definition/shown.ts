@@ -1,7 +1,8 @@
 /** Definitions as answers show them: with the sources and sites where their inputs are now. */
 import { type Calculated, FORM_ENTITIES } from "#wire/index.ts";
 import type { InputPlaces } from "../../store/calculated/calculated.ts";
-import type { HubStore, StoredVariable } from "../../store/store.ts";
+import type { StoredVariable } from "../../store/records.ts";
+import type { HubStore } from "../../store/store.ts";
 
 /** A plain variable has no `calculated`: clients that copy sites send it back as they got it, and stop at a null. */
 type ShownVariable = Omit<StoredVariable, "calculated"> & { readonly calculated?: Calculated };

@@ -2,7 +2,8 @@
 import { isOfParts } from "#wire/index.ts";
 import { Buckets } from "../../data/buckets.ts";
 import { collectPeriods } from "../../data/periods.ts";
-import type { PointRange, PointRow, PointStore, SampleRange } from "../../store/store.ts";
+import type { PointRange, PointRow, SampleRange } from "../../store/records.ts";
+import type { PointStore } from "../../store/store.ts";
 import type { InputVariable } from "../engines/engine.ts";
 import { DefinitionFault, type PlannedInput } from "./formulas.ts";
 

@@ -2,8 +2,8 @@
 import { FORM_ENTITIES, UNITS } from "#wire/index.ts";
 import { conversionOf } from "../../data/conversion.ts";
 import { fieldValues } from "../../forms/slices.ts";
+import type { PointRange, VariableFacts } from "../../store/records.ts";
 import type { CalculationStore } from "../../store/resources.ts";
-import type { PointRange, VariableFacts } from "../../store/store.ts";
 import type { InputForm, InputVariable } from "../engines/engine.ts";
 import { DefinitionFault, type PlannedFormula, type PlannedInput } from "./formulas.ts";
 import type { InputReader } from "./input-reader.ts";

@@ -1,9 +1,9 @@
 /** The stretches of time that one calculation calculates, each with its formula, in order of time. */
-import type { Calculation } from "../../store/calculated/claims.ts";
+import type { Calculation } from "../../store/calculated/calculation-rows.ts";
 import type { DueCause } from "../../store/calculated/marks.ts";
 import { FAR_MS } from "../../store/point-rows.ts";
+import type { VariableFacts } from "../../store/records.ts";
 import type { CalculationStore } from "../../store/resources.ts";
-import type { VariableFacts } from "../../store/store.ts";
 import type { PlannedFormula, PlannedInput, PlannedVariable } from "./formulas.ts";
 import { dateOf, extentOf, stepsOf } from "./inputs.ts";
 import { endOfPart, PART_POINTS, type Stretch, stretchesOf } from "./parts.ts";

@@ -14,8 +14,7 @@ import type { Logger } from "#core/log.ts";
 import { besideModule } from "#core/threads/beside.ts";
 import type { HubOptions } from "../../options.ts";
 import type { HubStore } from "../../store/store.ts";
-import type { FromThread, RecalculationData, RecalculationTask, ToThread } from "./messages.ts";
-import type { HandedPart, RunEnd } from "./run.ts";
+import type { FromThread, HandedPart, RecalculationData, RecalculationTask, RunEnd, ToThread } from "./run.ts";
 
 export interface Recalculation {
   /** Called when something may be due; cheap. */

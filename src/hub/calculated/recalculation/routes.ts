@@ -1,4 +1,4 @@
-/** Forced updates, and what calculations do and did (extensions but for the event, `docs/hub-choices.md`). */
+/** Forced updates, and what calculations do and did (extensions but for the event, `docs/hub/calculations.md`). */
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import {
@@ -15,10 +15,11 @@ import { callerOf } from "../../http/access.ts";
 import { parametersOf } from "../../http/parameters.ts";
 import { invalidField, parsed } from "../../http/problems.ts";
 import { described } from "../../http/route.ts";
-import type { Calculation } from "../../store/calculated/claims.ts";
+import type { Calculation } from "../../store/calculated/calculation-rows.ts";
 import type { Mark } from "../../store/calculated/marks.ts";
 import { FAR_MS } from "../../store/point-rows.ts";
-import type { HubStore, VariableFacts } from "../../store/store.ts";
+import type { VariableFacts } from "../../store/records.ts";
+import type { HubStore } from "../../store/store.ts";
 import { sendList } from "../../structure/lists.ts";
 import { both, rowOfPath, type WithId } from "../../structure/pages.ts";
 import { isoOfMs } from "../../time.ts";

@@ -1,20 +1,27 @@
 /** Performs one calculation: part after part, each from its inputs to its outputs, which are handed over as a push. */
-
+import { createHash } from "node:crypto";
+import type { MessagePort } from "node:worker_threads";
 import type { Clock } from "#core/clock.ts";
 import { ConfigError, TransientError, wordsOf } from "#core/errors.ts";
 import { faultPoint } from "#core/faults.ts";
 import { isDatabaseTrouble } from "#core/sql/trouble.ts";
+import type { Formula } from "#wire/calculated.ts";
 import { growingWait } from "../../deliveries/growing-wait.ts";
-import type { Calculation } from "../../store/calculated/claims.ts";
+import type { HubOptions } from "../../options.ts";
+import { compressedPieces } from "../../push/body-compression.ts";
+import type { Calculation } from "../../store/calculated/calculation-rows.ts";
 import type { CalculationStore } from "../../store/resources.ts";
 import { isoOfMs } from "../../time.ts";
-import type { CalculationResult } from "../engines/engine.ts";
-import type { Engines } from "./engines.ts";
-import { DefinitionFault, type PlannedVariable, planned } from "./formulas.ts";
+import type { CalculationEngine, CalculationResult, ComputedRows } from "../engines/engine.ts";
+import { checkExpression, type ExpressionSymbol } from "../engines/expressions/check.ts";
+import { createExpressionEngine } from "../engines/expressions/expression-engine.ts";
+import { createREngine } from "../engines/r/r-engine.ts";
+import type { CalculatedOptions } from "../options.ts";
+import { DefinitionFault, type PlannedVariable, planned, type ReachOfExpression } from "./formulas.ts";
 import { InputReader } from "./input-reader.ts";
 import { readForms, readVariable } from "./inputs.ts";
-import { outputsOf } from "./outputs.ts";
 import { endOfNextPart, type PlannedStretch, stretchesToCalculate } from "./plan.ts";
+import type { Interval } from "./reach.ts";
 
 /** Outputs of one part on their way to the queue of operations. */
 export interface HandedPart {
@@ -44,6 +51,9 @@ export interface RunParts {
 }
 
 export type RunEnd = "done" | "failed" | "waiting" | "lost";
+
+/** A million rows are many times as large as text: so much of it is held at a time. */
+const PIECE_CHARACTERS = 256 * 1024;
 
 const AWAY = { backoff: 5_000, backoffMax: 300_000 };
 
@@ -195,4 +205,181 @@ async function computed(
   const engine = engines.of(formula.isExpression);
   const input = { accountId, formula: formula.text, defaultVersion, zone, window, variables, forms, constants };
   return engine.run(input, signal);
+}
+
+// The computed rows of a part as the body of a push.
+
+interface OutputParts {
+  readonly variableId: number;
+  readonly isVersioned: boolean;
+  readonly defaultVersion: string;
+  readonly window: Interval;
+  /** Rows after the window are kept: it reaches the newest point of the inputs. */
+  readonly keepsLater: boolean;
+}
+
+interface Outputs {
+  /** The push, compressed as bodies of the queue are. Null: no row is left to be stored. */
+  readonly body: Uint8Array | null;
+  /** Of the push before it was compressed. */
+  readonly digest: string;
+  readonly rows: number;
+  /** Rows outside of the window, which are not stored. */
+  readonly outside: number;
+  /** Rows whose value is no number, which are not stored. */
+  readonly withoutValue: number;
+  /** For the author of the formula. */
+  readonly notes: readonly string[];
+}
+
+type Rows = Pick<ComputedRows, "atMs" | "values" | "versions" | "tags">;
+
+/** Rows without a version of their own get the default one where the variable keeps versions (rules 2 and 3). */
+export async function outputsOf(computed: Rows, parts: OutputParts): Promise<Outputs> {
+  const { variableId, isVersioned, defaultVersion } = parts;
+  const counts = { rows: 0, outside: 0, withoutValue: 0 };
+  const repeated = isAscending(computed.atMs) ? null : new RepeatedDates();
+  const hash = createHash("sha256");
+  const element = { variableId, ...(isVersioned ? { version: defaultVersion } : {}), data: [] };
+  const pieceOf = (text: string) => {
+    const piece = Buffer.from(text);
+    hash.update(piece);
+    return piece;
+  };
+  const pieces = function* () {
+    let text = JSON.stringify([element]).slice(0, -"]}]".length);
+    for (const row of keptRows(computed, parts, counts)) {
+      repeated?.add(row.atMs, isVersioned ? (row.version ?? defaultVersion) : null);
+      const { atMs, ...others } = row;
+      text += `${counts.rows === 0 ? "" : ","}${JSON.stringify({ date: new Date(atMs).toISOString(), ...others })}`;
+      counts.rows += 1;
+      if (text.length < PIECE_CHARACTERS) continue;
+      yield pieceOf(text);
+      text = "";
+    }
+    yield pieceOf(`${text}]}]`);
+  };
+  const body = await compressedPieces(pieces());
+  const notes = repeated?.notes() ?? [];
+  return { body: counts.rows === 0 ? null : body, digest: hash.digest("hex"), ...counts, notes };
+}
+
+interface KeptRow {
+  readonly atMs: number;
+  readonly value: number;
+  readonly version: string | undefined;
+  readonly tags: Readonly<Record<string, string>> | undefined;
+}
+
+/** Rows that are stored; counts the others. */
+function* keptRows(
+  { atMs, values, versions, tags }: Rows,
+  { window, keepsLater }: OutputParts,
+  counts: { outside: number; withoutValue: number },
+): Generator<KeptRow> {
+  for (const [nth, ms] of atMs.entries()) {
+    const value = values[nth] ?? Number.NaN;
+    if (!(ms >= window.fromMs && (keepsLater || ms <= window.toMs))) counts.outside += 1;
+    else if (!Number.isFinite(value)) counts.withoutValue += 1;
+    else yield { atMs: ms, value, version: versions?.[nth] || undefined, tags: tags?.[nth] ?? undefined };
+  }
+}
+
+/** Then no two rows have one date. */
+function isAscending(atMs: Float64Array): boolean {
+  return atMs.every((ms, at) => at === 0 || ms > (atMs[at - 1] ?? ms));
+}
+
+/** Rows that overwrite each other. */
+class RepeatedDates {
+  readonly #seen = new Map<string | null, Set<number>>();
+  #count = 0;
+  #firstMs = Number.POSITIVE_INFINITY;
+
+  /** `version` null: the variable keeps none. */
+  add(ms: number, version: string | null): void {
+    const dates = this.#seen.get(version) ?? new Set();
+    if (dates.size === 0) this.#seen.set(version, dates);
+    if (dates.has(ms)) {
+      this.#count += 1;
+      this.#firstMs = Math.min(this.#firstMs, ms);
+    }
+    dates.add(ms);
+  }
+
+  notes(): readonly string[] {
+    if (this.#count === 0) return [];
+    const same = this.#seen.has(null) ? "date" : "date and version";
+    const rows = this.#count === 1 ? "1 row has" : `${this.#count} rows have`;
+    const first = new Date(this.#firstMs).toISOString();
+    return [`${rows} the same ${same} as a row before, first at ${first}: of such rows only the last one stays`];
+  }
+}
+
+// Messages between the thread of recalculation and the main thread of the hub.
+
+export interface RecalculationData {
+  readonly store: HubOptions["store"];
+  readonly calculated: HubOptions["calculated"];
+  readonly node: string;
+  /** A fault point to arm in the thread, for tests; otherwise null. */
+  readonly fault: string | null;
+}
+
+/** The only task of the thread. */
+export interface RecalculationTask {
+  readonly port: MessagePort;
+}
+
+export type ToThread =
+  | { readonly type: "wake" }
+  | { readonly type: "stop" }
+  /** The part with this number was accepted, or could not be (with the words). */
+  | { readonly type: "accepted"; readonly part: number; readonly fault: string | null };
+
+export type FromThread =
+  | { readonly type: "part"; readonly part: number; readonly handed: HandedPart }
+  | {
+      readonly type: "ended";
+      readonly calculationId: number;
+      readonly accountId: number;
+      readonly variableId: number;
+      readonly end: RunEnd;
+      readonly seconds: number;
+    }
+  | { readonly type: "trouble"; readonly message: string };
+
+// The engines of formulas: each is started by the first formula that needs it.
+
+interface Engines {
+  of(isExpression: boolean): CalculationEngine;
+  readonly reachOf: ReachOfExpression;
+  close(): Promise<void>;
+}
+
+/** `sideBySide`: most runs at one time. */
+export function createEngines(options: CalculatedOptions, sideBySide: number): Engines {
+  const running = new Map<boolean, CalculationEngine>();
+  return {
+    of(isExpression) {
+      const engine =
+        running.get(isExpression) ??
+        (isExpression ? createExpressionEngine(options, sideBySide) : createREngine(options));
+      running.set(isExpression, engine);
+      return engine;
+    },
+    reachOf: async (definition, units) =>
+      (await checkExpression(definition.formula ?? "", symbolsOf(definition, units))).reach,
+    async close() {
+      await Promise.all(running.values().map((engine) => engine.close()));
+    },
+  };
+}
+
+function symbolsOf({ entities, constants }: Formula, units: ReadonlyMap<string, number>): readonly ExpressionSymbol[] {
+  return [
+    ...Array.from(units, ([name, unitId]) => ({ name, kind: "variable" as const, unitId })),
+    ...(entities ?? []).map(({ alias }) => ({ name: alias, kind: "form" as const })),
+    ...(constants ?? []).map(({ alias }) => ({ name: alias, kind: "constant" as const })),
+  ];
 }

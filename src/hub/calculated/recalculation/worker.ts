@@ -2,20 +2,17 @@
  * The thread that calculates: it claims what is due, some calculations side by side, and sleeps until it is woken. Its
  * only task ends with the hub; what was not finished then is free for the next node, or the next start.
  */
-import type { MessagePort } from "node:worker_threads";
-import { workerData } from "node:worker_threads";
+import { type MessagePort, workerData } from "node:worker_threads";
 import { systemClock as clock } from "#core/clock.ts";
 import { TransientError, wordsOf } from "#core/errors.ts";
 import { armFault, faultPoint } from "#core/faults.ts";
 import { isDatabaseTrouble } from "#core/sql/trouble.ts";
-import { type Calculation, SUSPICIOUS_TAKEOVERS } from "../../store/calculated/claims.ts";
+import type { Calculation } from "../../store/calculated/calculation-rows.ts";
+import { SUSPICIOUS_TAKEOVERS } from "../../store/calculated/claims.ts";
 import { openCalculationStore } from "../../store/open.ts";
-import { createEngines } from "./engines.ts";
-import { HeldLanes } from "./held-lanes.ts";
-import type { FromThread, RecalculationData, RecalculationTask, ToThread } from "./messages.ts";
-import { readyVariables } from "./order.ts";
-import { type HandedPart, performCalculation, type RunParts } from "./run.ts";
-import { defaultVersionOf } from "./version.ts";
+import { defaultVersionOf, HeldLanes, readyVariables } from "./order.ts";
+import type { FromThread, RecalculationData, RecalculationTask, ToThread } from "./run.ts";
+import { createEngines, type HandedPart, performCalculation, type RunParts } from "./run.ts";
 
 /** Calculations side by side, of all accounts and of one: a script that takes its whole time delays few others. */
 const SIDE_BY_SIDE = 4;

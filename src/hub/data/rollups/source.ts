@@ -1,7 +1,9 @@
 /** Where the periods of a variable come from: its rollups, and the points that these do not cover. */
 import { ianaZone } from "#wire/index.ts";
+import type { Piece } from "../../store/blocks/pieces.ts";
+import type { SampleRange, VariableFacts } from "../../store/records.ts";
 import type { Rollup } from "../../store/rollups/rollups.ts";
-import type { Piece, PointStore, SampleRange, VariableFacts } from "../../store/store.ts";
+import type { PointStore } from "../../store/store.ts";
 import { bucketOf } from "../buckets.ts";
 import type { PeriodSource } from "../periods.ts";
 

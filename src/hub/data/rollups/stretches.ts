@@ -1,6 +1,7 @@
 /** A period as stretches that are read from points, and stretches whose days are known from rollups. */
+
+import type { PointRange } from "../../store/records.ts";
 import type { Rollup } from "../../store/rollups/rollups.ts";
-import type { PointRange } from "../../store/store.ts";
 import { type Day, daysOfBytes } from "./days.ts";
 
 type Bounds = Pick<PointRange, "fromMs" | "lastMs">;

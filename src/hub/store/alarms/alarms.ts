@@ -9,11 +9,11 @@ import {
   alarmChange,
 } from "#wire/index.ts";
 import { isoOfMs } from "../../time.ts";
-import { apartFor, type Database, insert, listed, type Row, row, rows, type Steps } from "../database.ts";
-import type { Listing, Page } from "../store.ts";
+import { apartFor, change, type Database, insert, listed, type Row, row, rows, type Steps } from "../database.ts";
+import { inSteps, PURGE_ROWS } from "../queue.ts";
+import type { Listing, Page } from "../records.ts";
 import { number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
-import { purgeChanges } from "./purge.ts";
 import { pauseOf } from "./records.ts";
 
 type AlarmsFilter = Omit<AlarmFilter, "kinds" | "name"> & { readonly ids?: readonly number[] | undefined };
@@ -50,6 +50,13 @@ export interface NewComment {
   readonly text: string;
   readonly atMs: number;
 }
+
+/** Ids are in the order of recording, up to moments. */
+const FIRST_KEPT = "SELECT id FROM alarm_change WHERE recorded_ms >= ? ORDER BY id LIMIT 1";
+const FORGET = `DELETE FROM alarm_change WHERE id IN (SELECT old.id FROM alarm_change AS old
+  WHERE old.id < ? AND EXISTS (SELECT 1 FROM alarm_change AS newer
+    WHERE newer.alarm_id = old.alarm_id AND newer.id > old.id)
+  ORDER BY old.id LIMIT ${PURGE_ROWS})`;
 
 export const ALARMS = {
   columns: `alarm.*, alarm_template.name AS template_name, alarm_template.kind, alarm_template.severity,
@@ -186,4 +193,11 @@ function changeOf(one: Row): AlarmChange {
 
 function dateOf(ms: unknown): string | null {
   return typeof ms === "number" ? isoOfMs(ms) : null;
+}
+
+/** Removes old changes of alarms, but never the newest of an alarm, by which its state is known. */
+async function purgeChanges(database: Database, beforeMs: number): Promise<void> {
+  const kept = await database.ask(() => row(FIRST_KEPT, beforeMs));
+  const end = kept === undefined ? Number.MAX_SAFE_INTEGER : Number(kept["id"]);
+  await inSteps(database, () => change(FORGET, end));
 }

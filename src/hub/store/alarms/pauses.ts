@@ -1,21 +1,9 @@
-/**
- * Pauses of alarms: written with the notices of them, and where the alarm is as its evaluation knew it, so that of
- * several hubs one makes it. States that a paused alarm has still to push to a variable are dropped.
- */
-import type { AlarmPause } from "#wire/index.ts";
 import { change, type Database, rows, type Steps, type StoreDialect } from "../database.ts";
 import { addEvents, type NewEvent } from "../events/events.ts";
 import { type AlarmMail, queueAlarmMails } from "./digests.ts";
 import { addDispatch, type NewDispatch } from "./dispatches.ts";
 import type { Notices } from "./evaluation.ts";
-import type { StoredAlarm } from "./records.ts";
-
-export interface StoredPause {
-  readonly cause: AlarmPause;
-  /** Reason and remedy, for people. */
-  readonly words: string;
-  readonly atMs: number;
-}
+import type { StoredAlarm, StoredPause } from "./records.ts";
 
 export interface PauseStep {
   /** Watermark and memory are kept with the pause. */

@@ -4,7 +4,6 @@ import { type AlarmPause, type AlarmState, type AlarmTemplateBody, alarmTemplate
 import type { Memory } from "../../alarms/conditions.ts";
 import type { Row } from "../database.ts";
 import { number, text } from "../structure-rows.ts";
-import type { StoredPause } from "./pauses.ts";
 
 export interface StoredTemplate {
   readonly id: number;
@@ -72,4 +71,11 @@ export function storedAlarmOf(row: Row): StoredAlarm {
     revision: Number(row["revision"]),
     pause: pauseOf(row),
   };
+}
+
+export interface StoredPause {
+  readonly cause: AlarmPause;
+  /** Reason and remedy, for people. */
+  readonly words: string;
+  readonly atMs: number;
 }

@@ -1,6 +1,6 @@
 /** Reads points from rows and blocks together, chunk by chunk, each of one snapshot. */
 import { bareOf } from "../point-rows.ts";
-import type { PointRange, PointRow } from "../store.ts";
+import type { PointRange, PointRow } from "../records.ts";
 import { type Block, partOf } from "./blocks.ts";
 import { type Piece, pieceOfBlock, pieceOfRows } from "./pieces.ts";
 

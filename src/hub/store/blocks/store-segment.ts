@@ -3,8 +3,8 @@ import type { FirstNumbers, ReadingColumns } from "../columns.ts";
 import { type Row, rows, type Steps } from "../database.ts";
 import { truth } from "../structure-rows.ts";
 import { dataOf, putBlock, removeBlock, replaceBlock } from "./blocks.ts";
-import type { Segment } from "./new-points.ts";
 import { removeRows } from "./pack.ts";
+import type { Segment } from "./parts.ts";
 import { type BlockKey, neededBlocks, type Part, partsOf, slicesOf } from "./parts.ts";
 import { type Around, type Effect, joinedEffects, neededRows, type Plan, planOf, type StoredRow } from "./plan.ts";
 

@@ -1,7 +1,7 @@
 /** The contract of calculated variables: their definitions, what they read, and what is due. */
 import { type Calculated, calculated } from "#wire/index.ts";
 import { type Database, type Row, row, rows, type Steps } from "../database.ts";
-import type { VariableFacts } from "../store.ts";
+import type { VariableFacts } from "../records.ts";
 import { factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
 import { type Mark, markDue } from "./marks.ts";
 

@@ -1,7 +1,7 @@
 /** Calculations as people see them: those that ran, and the dates that wait. */
 import { apartFor, change, type Database, listed, type Row, row, rows, type Steps } from "../database.ts";
 import { inSteps, PURGE_ROWS } from "../queue.ts";
-import type { Listing, Page } from "../store.ts";
+import type { Listing, Page } from "../records.ts";
 import { number } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 import { type Calculation, type CalculationState, calculationOfRow } from "./calculation-rows.ts";

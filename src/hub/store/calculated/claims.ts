@@ -3,14 +3,11 @@
  * the time of its lease; who takes it over continues where it was.
  */
 import { change, type Database, insert, type Row, row, rows, type Steps } from "../database.ts";
+import { addEvents } from "../events/events.ts";
 import { number } from "../structure-rows.ts";
 import { graphOf } from "./calculated.ts";
-import { addCalculationEvent } from "./calculation-event.ts";
 import { type Calculation, calculationOfRow, type DueDates } from "./calculation-rows.ts";
 import type { DueCause } from "./marks.ts";
-import { keepMissed, releaseMissed } from "./missed.ts";
-
-export type { Calculation, CalculationState, DueDates } from "./calculation-rows.ts";
 
 export interface ClaimTerms {
   readonly node: string;
@@ -276,4 +273,75 @@ function* ended(id: number, nowMs: number, hasHandedOver = true): Steps<void> {
   if (run.state === "failed") yield* keepMissed(run, hasHandedOver, nowMs);
   if (run.state === "done") yield* releaseMissed(run, nowMs);
   yield* addCalculationEvent(id, nowMs);
+}
+
+// The event of a calculation that is over.
+
+/** For use inside the write that ends it; adds nothing while the calculation is open. */
+function* addCalculationEvent(id: number, nowMs: number): Steps<void> {
+  const found = yield* row(
+    `SELECT calculation.*, variable.name, variable.source_id, source.site_id FROM calculation
+      JOIN variable ON variable.id = calculation.variable_id JOIN source ON source.id = variable.source_id
+      WHERE calculation.id = ? AND calculation.state IN ('done', 'failed')`,
+    id,
+  );
+  if (found === undefined) return;
+  const { accountId, variableId, state, message, defaultVersion, ...counts } = calculationOfRow(found);
+  const isFailure = state === "failed";
+  const { outputs, stored, replaced, discarded } = counts;
+  yield* addEvents([
+    {
+      accountId,
+      type: isFailure ? "calculation.failed" : "calculation.recalculated",
+      subject: { kind: "variable", id: variableId, name: String(found["name"]) },
+      atMs: nowMs,
+      state,
+      isFailure,
+      siteId: Number(found["site_id"]),
+      sourceId: Number(found["source_id"]),
+      variableId,
+      facts: { calculationId: id, defaultVersion, outputs, stored, replaced, discarded, message },
+    },
+  ]);
+}
+
+// Dates of outputs that a failed calculation left as they were: they are due again with the next success of their
+// variable, since nothing else would ever calculate them.
+
+/**
+ * Keeps the dates that a failed run did not hand over, or all of them where an operation could not be stored: one
+ * interval a variable.
+ */
+function* keepMissed(run: Calculation, hasHandedOver: boolean, nowMs: number): Steps<void> {
+  const { accountId, variableId, cursorMs, beginMs, endMs } = run;
+  const restMs = hasHandedOver && cursorMs !== null ? cursorMs + 1 : null;
+  const before = yield* takeMissed(variableId);
+  const fromMs = restMs ?? beginMs ?? run.fromMs;
+  const toMs = endMs ?? run.toMs;
+  yield* change(
+    "INSERT INTO calculation_missed (variable_id, account_id, from_ms, to_ms, failed_ms) VALUES (?, ?, ?, ?, ?)",
+    ...[variableId, accountId],
+    Math.min(fromMs, before?.fromMs ?? fromMs),
+    Math.max(toMs, before?.toMs ?? toMs),
+    before?.failedMs ?? nowMs,
+  );
+}
+
+/** Makes them due, unless the run that succeeded had calculated them. */
+function* releaseMissed({ accountId, variableId, due }: Calculation, nowMs: number): Steps<void> {
+  const missed = yield* takeMissed(variableId);
+  if (missed === null) return;
+  const { fromMs, toMs } = missed;
+  if (due.some(([inputId, dueMs, untilMs]) => inputId === null && dueMs <= fromMs && untilMs >= toMs)) return;
+  yield* insert("calculation_due", {
+    ...{ account_id: accountId, variable_id: variableId, input_id: null, from_ms: fromMs, to_ms: toMs },
+    ...{ marked_ms: nowMs, cause: "force" },
+  });
+}
+
+function* takeMissed(variableId: number) {
+  const found = yield* row("SELECT * FROM calculation_missed WHERE variable_id = ?", variableId);
+  if (found === undefined) return null;
+  yield* change("DELETE FROM calculation_missed WHERE variable_id = ?", variableId);
+  return { fromMs: Number(found["from_ms"]), toMs: Number(found["to_ms"]), failedMs: Number(found["failed_ms"]) };
 }

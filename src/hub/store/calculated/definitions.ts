@@ -1,8 +1,8 @@
 /** Definitions of calculated variables inside a write, which holds the lane of the account. */
 import { type Aggregate, type Calculated, FORM_ENTITIES, usualAggregate } from "#wire/index.ts";
 import { change, row, rows, type Steps, type StoreDialect } from "../database.ts";
-import type { ValuesEntity } from "../form-values.ts";
 import { formsOf, type StoredForm } from "../forms.ts";
+import type { ValuesEntity } from "../records.ts";
 import { jsonOf } from "../structure-rows.ts";
 import { type CalculatedEdge, graphOf } from "./calculated.ts";
 import { markDue, WHOLE_HISTORY } from "./marks.ts";

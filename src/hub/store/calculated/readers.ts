@@ -1,6 +1,6 @@
 /** Calculated variables that would miss what a change removes. */
 import { rows, type Steps, type StoreDialect } from "../database.ts";
-import type { ValuesEntity } from "../form-values.ts";
+import type { ValuesEntity } from "../records.ts";
 
 export interface Reader {
   readonly id: number;
@@ -47,3 +47,16 @@ export function* readersOfFields(
   );
   return found.map((one) => ({ id: Number(one["id"]), name: String(one["name"]) }));
 }
+
+export type Removal =
+  | {
+      readonly kind: "removed";
+      readonly sources: number;
+      readonly variables: number;
+      readonly points: number;
+    }
+  | { readonly kind: "missing" }
+  /** Nothing was removed: these calculated variables read it, or what is below it. */
+  | { readonly kind: "in-use"; readonly users: readonly Reader[] }
+  /** Nothing was removed. */
+  | { readonly kind: "holds-points"; readonly variables: number; readonly points: number };

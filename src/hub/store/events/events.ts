@@ -3,9 +3,11 @@ import type { AccountEvent, EventSubject, EventType } from "#wire/index.ts";
 import { isoOfMs } from "../../time.ts";
 import { change, type Database, type Row, row, rows, type Steps, type StoreDialect } from "../database.ts";
 import type { SqlValue } from "../filter-sql.ts";
+import type { QueuedOperation } from "../ingest.ts";
+import type { Outcome } from "../operations.ts";
+import { PURGE_ROWS } from "../queue.ts";
 import { jsonOf, number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
-import { type EventPurge, purgeEvents } from "./purge.ts";
 
 export interface NewEvent {
   readonly accountId: number;
@@ -58,6 +60,9 @@ export interface EventStore {
   newest(accountIds: readonly number[]): Promise<ReadonlyMap<number, number>>;
   purge(times: EventPurge): Promise<void>;
 }
+
+/** Discarded targets of one event; `GET /operations/{operationId}` has all of them. */
+const TARGETS_MAX = 10;
 
 /** Events that one query scans, however few fit its filter. */
 const SCAN_MAX = 20_000;
@@ -171,4 +176,84 @@ function eventOf(found: Row): AccountEvent {
     variableId: number(found["variable_id"]),
     facts: JSON.parse(String(found["facts"])),
   };
+}
+
+// Removes old events: always the oldest of an account, so that readers know where theirs begin.
+
+interface EventPurge {
+  /** Events before this time. */
+  readonly beforeMs: number;
+  /** The same for those that a webhook has still to get. */
+  readonly undeliveredBeforeMs: number;
+}
+
+/** In small transactions. */
+async function purgeEvents(database: Database, times: EventPurge): Promise<void> {
+  const accounts = await database.ask(() => rows("SELECT account_id FROM event_counter WHERE last > purged"));
+  for (const one of accounts) {
+    const accountId = Number(one["account_id"]);
+    const end = await database.ask(() => firstKept(accountId, times));
+    while (await database.write(() => purgeStep(accountId, end)))
+      await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+function* firstKept(accountId: number, { beforeMs, undeliveredBeforeMs }: EventPurge): Steps<number> {
+  const since = yield* firstSince(accountId, beforeMs);
+  const waiting = yield* row(
+    "SELECT min(position) AS position FROM event_subscription WHERE account_id = ? AND channel = 'webhook' AND active",
+    accountId,
+  );
+  const position = waiting?.["position"];
+  if (typeof position !== "number" || position + 1 >= since) return since;
+  return Math.max(position + 1, yield* firstSince(accountId, undeliveredBeforeMs));
+}
+
+/** One more than the newest where none is so young. */
+function* firstSince(accountId: number, ms: number): Steps<number> {
+  const sql = "SELECT id FROM event WHERE account_id = ? AND at_ms >= ? ORDER BY id LIMIT 1";
+  const found = yield* row(sql, accountId, ms);
+  if (found !== undefined) return Number(found["id"]);
+  return Number((yield* row("SELECT last FROM event_counter WHERE account_id = ?", accountId))?.["last"] ?? 0) + 1;
+}
+
+/** False when there was nothing left to remove. */
+function* purgeStep(accountId: number, end: number): Steps<boolean> {
+  const counter = yield* row("SELECT purged FROM event_counter WHERE account_id = ?", accountId);
+  const purged = Number(counter?.["purged"] ?? 0);
+  const to = Math.min(end - 1, purged + PURGE_ROWS);
+  if (to <= purged) return false;
+  yield* change("DELETE FROM event WHERE account_id = ? AND id <= ?", accountId, to);
+  yield* change("UPDATE event_counter SET purged = ? WHERE account_id = ? AND purged < ?", to, accountId, to);
+  return true;
+}
+
+// Events about the outcomes of pushes, for accounts with a subscription that asks for them.
+
+export function* wantsPushOutcomes(accountId: number): Steps<boolean> {
+  const sql = "SELECT 1 FROM event_subscription WHERE account_id = ? AND push_outcomes AND active LIMIT 1";
+  return (yield* row(sql, accountId)) !== undefined;
+}
+
+export function pushOutcomeEvent(
+  { accountId, operationId }: QueuedOperation,
+  outcome: Outcome,
+  state: "done" | "failed",
+): NewEvent {
+  const { received, stored, replaced, discarded, started, finished } = outcome;
+  const lost = discarded.reduce((sum, { count }) => sum + count, 0);
+  return {
+    ...{ accountId, type: "push.outcome", atMs: Temporal.Instant.from(finished).epochMilliseconds },
+    subject: { kind: "operation", id: operationId, name: operationId },
+    state: state === "failed" ? "failed" : endOf(stored, lost),
+    isFailure: state === "failed" || lost > 0,
+    facts: {
+      ...{ received, stored, replaced, discarded: lost, targets: discarded.slice(0, TARGETS_MAX), started, finished },
+    },
+  };
+}
+
+function endOf(stored: number, discarded: number): string {
+  if (discarded === 0) return "stored";
+  return stored === 0 ? "discarded" : "partly-discarded";
 }

@@ -1,8 +1,9 @@
 /** Events about changes of structure: one for each thing, in the transaction of the request, as its last step. */
 import { systemClock } from "#core/clock.ts";
 import type { EventSubject } from "#wire/index.ts";
+import type { Removal } from "../calculated/readers.ts";
 import { type Row, row, type Steps } from "../database.ts";
-import type { Removal, StoredSource, StoredVariable, StructureEntity } from "../store.ts";
+import type { StoredSource, StoredVariable, StructureEntity } from "../records.ts";
 import { number, text } from "../structure-rows.ts";
 import { addEvents } from "./events.ts";
 

@@ -2,8 +2,8 @@
 import type { AuditAction, EventFilterBody, EventType, Subscription } from "#wire/index.ts";
 import { change, type Database, insert, type Row, row, type Steps, update } from "../database.ts";
 import { type Actor, recordAudit } from "../people/audit.ts";
+import type { Listing, Page } from "../records.ts";
 import { noteChange } from "../source-zones.ts";
-import type { Listing, Page } from "../store.ts";
 import { jsonOf, number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 

@@ -5,7 +5,8 @@
  */
 import { type Database, row, type StoreDialect } from "../database.ts";
 import type { HeadAsk, HeadPage } from "../point-selection.ts";
-import type { PointRow, PointStore, VariableFacts } from "../store.ts";
+import type { PointRow, VariableFacts } from "../records.ts";
+import type { PointStore } from "../store.ts";
 
 const ACCOUNTS_MAX = 50;
 /** By estimation: the facts of a variable, its newest point with its text, and what holds them. */

@@ -2,7 +2,7 @@
 import type { InvitationState } from "#wire/index.ts";
 import { change, type Database, listed, type Row, row, type Steps } from "../database.ts";
 import { foldedText } from "../filter-sql.ts";
-import type { Listing, Page } from "../store.ts";
+import type { Listing, Page } from "../records.ts";
 import { jsonOf, number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 

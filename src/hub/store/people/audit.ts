@@ -1,7 +1,7 @@
 /** The audit trail: who changed what about people. Rows are only added, in the transaction of the change. */
 import type { AuditAction, AuditSubject } from "#wire/index.ts";
 import { apartFor, change, type Database, listed, type Row, rows, type Steps } from "../database.ts";
-import type { Listing, Page } from "../store.ts";
+import type { Listing, Page } from "../records.ts";
 import { jsonOf, number, text } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 

@@ -1,7 +1,7 @@
 /** Users of an account: lists, and changes that wait for each other. */
 import { apartFor, type Database, type Row, rows, type Steps, type StoreDialect } from "../database.ts";
 import { foldedText } from "../filter-sql.ts";
-import type { Listing, Page } from "../store.ts";
+import type { Listing, Page } from "../records.ts";
 import { Where } from "../where.ts";
 import { USER_ORDER, USER_ROWS, type UserRecord, usersOf } from "./records.ts";
 

@@ -2,20 +2,34 @@
  * Connections to PostgreSQL: a pool, statements with `?` for parameters, transactions, and the errors that
  * may pass by themselves.
  */
+
+import { join } from "node:path";
 import pg from "pg";
 import { ConfigError, type HeadgateError, wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
 import { commitDurably, durabilityRisks } from "#core/sql/postgres/durability.ts";
 import { isCancelled, isDeadlock, isPostgresTrouble } from "#core/sql/postgres/faults.ts";
+import { migrate, type PostgresSchema, stateOf } from "#core/sql/postgres/migrate.ts";
 import { numbered } from "#core/sql/postgres/translate.ts";
 import { startFault } from "#core/start-fault.ts";
 import type { HubOptions } from "../../options.ts";
+import { otherStore } from "../database.ts";
 import type { SqlValue } from "../filter-sql.ts";
-import { bringUp } from "./schema.ts";
 
 export type PostgresOptions = Extract<HubOptions["store"], { readonly kind: "postgres" }>;
 export type Row = Readonly<Record<string, unknown>>;
 export type Value = SqlValue | Uint8Array | readonly (string | null)[] | readonly (number | null)[];
+
+/** Key of the advisory lock under which one node at a time migrates. */
+const LOCK = 4_713_001;
+
+const STORE_SCHEMA: PostgresSchema = {
+  folder: join(import.meta.dirname, "migrations"),
+  table: "migration",
+  lock: (client) => client.query("SELECT pg_advisory_xact_lock($1)", [LOCK]),
+  foreign: null,
+  otherVersion: otherStore,
+};
 
 /** Whole numbers of the hub fit a number of JavaScript; JSON is parsed where it is needed. */
 const INT8 = 20;
@@ -155,5 +169,21 @@ export async function abandon(client: pg.PoolClient): Promise<void> {
     client.release();
   } catch (thrown) {
     client.release(thrown instanceof Error ? thrown : true);
+  }
+}
+
+// The schema of the hub's store in a PostgreSQL database, brought up to date by one node at a time.
+
+/** Throws `ConfigError` when a newer version wrote the schema, or another state of it. */
+async function bringUp(pool: pg.Pool, name: string, subject: string): Promise<void> {
+  const client = await pool.connect();
+  try {
+    // Without the lock first, since the lock would have to wait for other nodes.
+    const { due } = await stateOf(client, STORE_SCHEMA, name, subject);
+    if (due.length > 0) await migrate(client, STORE_SCHEMA, name, subject);
+    client.release();
+  } catch (thrown) {
+    client.release(true);
+    throw thrown;
   }
 }

@@ -1,13 +1,13 @@
 /** The store for several nodes: everything in one schema of one PostgreSQL database. */
 
 import type { Logger } from "#core/log.ts";
-import { once } from "#core/once.ts";
+import { once } from "#core/promises.ts";
 import { FILTER_MS } from "../filter.ts";
 import { withLatestAtHand } from "../latest/at-hand.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { type CalculationStore, commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
-import { createUsageStore } from "../usage.ts";
+import { createUsageStore } from "../store.ts";
 import { createApart } from "./apart.ts";
 import { cannotOpen, createPool, openPool, type PostgresOptions } from "./database.ts";
 import { postgresDatabase } from "./driver.ts";

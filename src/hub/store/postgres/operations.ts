@@ -8,8 +8,8 @@ import {
   outcomeOf,
   recordOf,
 } from "../operation-rows.ts";
+import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../operations.ts";
 import { earlierOf, purgeQueue, queueMethods } from "../queue.ts";
-import type { Acceptance, NewOperation, OperationRecord, OperationStore } from "../store.ts";
 import { type Row, type Sql, sqlOn, transact } from "./database.ts";
 
 const OUTCOME =

@@ -1,8 +1,8 @@
 /** Reads of whole series for reports of their quality, in a thread and on a connection of their own. */
 import { blockOf, blocksWithin, heldInBlocks, partOf, WITHIN, withinOf } from "../blocks/blocks.ts";
+import type { Samples } from "../blocks/pieces.ts";
 import { type Database, row, rows, type Steps } from "../database.ts";
 import { FAR_MS } from "../point-rows.ts";
-import type { Samples } from "../store.ts";
 
 /** Milliseconds since 1970 in UTC; the end is excluded. */
 export interface Span {

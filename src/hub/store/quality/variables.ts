@@ -1,6 +1,6 @@
 /** Variables with what reports of quality know of them. */
 import { type Database, listed } from "../database.ts";
-import type { Listing, Page, VariablesFilter } from "../store.ts";
+import type { Listing, Page, VariablesFilter } from "../records.ts";
 import { number } from "../structure-rows.ts";
 import { Where } from "../where.ts";
 

@@ -4,7 +4,7 @@
  * count changes of its points from then on (`watch.ts`), and `save` stores nothing when there was one.
  */
 import { change, type Database, insert, type Row, row, rows, type Steps, type StoreDialect } from "../database.ts";
-import type { VariableFacts } from "../store.ts";
+import type { VariableFacts } from "../records.ts";
 
 /** Days of one month. */
 export interface Rollup {

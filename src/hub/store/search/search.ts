@@ -1,23 +1,6 @@
 /** Sites, sources and variables by the words that triggers of the database keep of them. */
 import type { Found } from "#wire/search.ts";
-import { type Database, type Row, rows, type Steps } from "../database.ts";
-
-/** A word of a person: all of its tokens, the last of which may be a beginning, or one of the units that it names. */
-export interface SearchWord {
-  /** Letters and digits alone. */
-  readonly tokens: readonly string[];
-  readonly unitIds: readonly number[];
-}
-
-export type SearchedTable = "site" | "source" | "variable";
-
-/** The SQL of a search. */
-export interface SearchDialect {
-  /** A condition on the row of the table, whose one parameter is the question. */
-  readonly found: (table: SearchedTable) => string;
-  /** `isWhole`: the last token of a word is no beginning. */
-  readonly question: (accountId: number, words: readonly SearchWord[], isWhole: boolean) => string;
-}
+import { type Database, type Row, rows, type SearchedTable, type SearchWord, type Steps } from "../database.ts";
 
 export interface SearchStore {
   /** At most `limit`: sites, then sources, then variables. */

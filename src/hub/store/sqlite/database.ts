@@ -11,7 +11,7 @@ import { type ProcessLock, takeProcessLock } from "#core/sql/process-lock.ts";
 import { isBusy } from "#core/sql/sqlite/faults.ts";
 import { migrate, type SqliteSchema } from "#core/sql/sqlite/migrate.ts";
 import { startFault } from "#core/start-fault.ts";
-import { otherStore } from "../schema-faults.ts";
+import { otherStore } from "../database.ts";
 import { installTextFunctions } from "./dialect.ts";
 
 const BUSY_WAIT_MS = 5;

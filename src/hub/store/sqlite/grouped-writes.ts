@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { Collector } from "#core/collector.ts";
-import type { Settled } from "#core/settled.ts";
+import type { Settled } from "#core/promises.ts";
 import { syncFault } from "#core/sql/sqlite/faults.ts";
 import { LogSync } from "#core/sql/sqlite/log-sync.ts";
 import { write } from "./database.ts";

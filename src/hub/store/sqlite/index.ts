@@ -4,13 +4,13 @@
  */
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { once } from "#core/once.ts";
+import { once } from "#core/promises.ts";
 import { FILTER_MS } from "../filter.ts";
 import { withLatestAtHand } from "../latest/at-hand.ts";
 import { createMasterDataStore, type OpenMasterData } from "../master-data.ts";
 import { type CalculationStore, commonStores, type ReadStore } from "../resources.ts";
 import type { HubStore } from "../store.ts";
-import { createUsageStore } from "../usage.ts";
+import { createUsageStore } from "../store.ts";
 import { createApart } from "./apart.ts";
 import { cannotOpen, lockStore, openDatabase, statements, write } from "./database.ts";
 import { sqliteDatabase, type Write } from "./driver.ts";

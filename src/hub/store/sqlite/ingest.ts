@@ -4,20 +4,14 @@ import type { Clock } from "#core/clock.ts";
 import { syncFault } from "#core/sql/sqlite/faults.ts";
 import { LogSync } from "#core/sql/sqlite/log-sync.ts";
 import { Packing } from "../blocks/pack.ts";
+import type { GroupLimits, IngestStore, IngestTransaction, QueuedOperation } from "../ingest.ts";
 import { IngestEffects, outputOf } from "../ingest-effects.ts";
 import { noticesText, QUEUED, queuedOf } from "../operation-rows.ts";
-import type {
-  GroupLimits,
-  IngestStore,
-  IngestTransaction,
-  Outcome,
-  QueuedOperation,
-  TargetQuery,
-  VariableFacts,
-} from "../store.ts";
+import type { Outcome } from "../operations.ts";
+import type { Retention, VariableFacts } from "../records.ts";
 import { FACT_COLUMNS, factsOf, VARIABLE_FACTS } from "../structure-rows.ts";
+import type { TargetQuery } from "../targets.ts";
 import { SOURCE_COLUMNS, TargetCache } from "../targets.ts";
-import type { Retention } from "../version-plan.ts";
 import { openDatabase, type Statements, statements, write } from "./database.ts";
 import { SQLITE } from "./dialect.ts";
 import { drive, sqliteDatabase } from "./driver.ts";

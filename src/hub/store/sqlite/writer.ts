@@ -3,24 +3,28 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sqliteCode } from "#core/sql/sqlite/faults.ts";
 import { dataOf, openBlock } from "../blocks/blocks.ts";
 import { readable } from "../blocks/codec.ts";
-import { hasLabels, type Segment, segmentsOf } from "../blocks/new-points.ts";
 import type { Packing } from "../blocks/pack.ts";
-import { type BlockKey, partsOf } from "../blocks/parts.ts";
+import { type BlockKey, hasLabels, partsOf, type Segment, segmentsOf } from "../blocks/parts.ts";
 import { type Effect, effectOfRows, RUN_MIN } from "../blocks/plan.ts";
-import { readKeys, storeAtEnd, storeSegment } from "../blocks/store-segment.ts";
+import { keyOf, readKeys, storeAtEnd, storeSegment } from "../blocks/store-segment.ts";
 import type { FirstNumbers, Labels, ReadingColumns } from "../columns.ts";
 import type { DamagedPoints, WrittenReadings } from "../ingest.ts";
 import { FAR_MS } from "../point-rows.ts";
-import { type Retention, versionsKept } from "../version-plan.ts";
+import { type Retention, versionsKept } from "../records.ts";
 import { type Statements, statements } from "./database.ts";
 import { drive } from "./driver.ts";
-import { Ends } from "./ends.ts";
+
+/** Some 20 MB. */
+const ENDS_MAX = 100_000;
+
+const NEWEST_BLOCK = `SELECT variable_id, first_ms, last_ms, points FROM point_block WHERE variable_id = ?
+  ORDER BY first_ms DESC LIMIT 1`;
+const LATER_ROW = "SELECT 1 FROM point WHERE variable_id = ? AND at_ms > ? LIMIT 1";
 
 /** Measured: more rows per statement gain nothing, fewer lose a fifth. */
 const ROWS = 50;
 const SQLITE_CONSTRAINT = 19;
 const NO_LABELS: Labels = { version: null, tags: null, batchTags: null };
-
 const POINT = ["variable_id", "at_ms", "value", "origin_id"] as const;
 const LABELS = ["version", "tags", "batch_tags"] as const;
 
@@ -291,4 +295,70 @@ function putVersion(
       versionsMax,
     );
   return replaced;
+}
+
+interface End {
+  /** The newest block; null: there is none. */
+  readonly newest: BlockKey | null;
+  /** Whether no row is later; null: not known. */
+  isLast: boolean | null;
+}
+
+/**
+ * The ends of variables: their newest blocks, and whether a row is later. They stay known between groups, since the
+ * writer's connection alone adds points.
+ */
+class Ends {
+  readonly #tools: Statements;
+  readonly #ends = new Map<number, End>();
+
+  constructor(tools: Statements) {
+    this.#tools = tools;
+  }
+
+  /** Null: the variable has no block. */
+  newestOf(id: number): BlockKey | null {
+    return this.#endOf(id).newest;
+  }
+
+  /** Whether the variable has no row later than its newest block. */
+  isLast(id: number): boolean {
+    const end = this.#endOf(id);
+    end.isLast ??= this.#tools.get(LATER_ROW, id, end.newest?.lastMs ?? -FAR_MS) === undefined;
+    return end.isLast;
+  }
+
+  /** No row is later than this block. */
+  note(id: number, newest: BlockKey): void {
+    this.#know(id, { newest, isLast: true });
+  }
+
+  /** Rows were added, perhaps later ones. */
+  noteRows(id: number): void {
+    const end = this.#ends.get(id);
+    if (end !== undefined) end.isLast = null;
+  }
+
+  forget(id: number): void {
+    this.#ends.delete(id);
+  }
+
+  forgetAll(): void {
+    this.#ends.clear();
+  }
+
+  #endOf(id: number): End {
+    const known = this.#ends.get(id);
+    if (known !== undefined) return known;
+    const newest = this.#tools.get(NEWEST_BLOCK, id);
+    return this.#know(id, { newest: newest === undefined ? null : keyOf(newest), isLast: null });
+  }
+
+  #know(id: number, end: End): End {
+    const isFull = this.#ends.size >= ENDS_MAX && !this.#ends.has(id);
+    const oldest = isFull ? this.#ends.keys().next().value : undefined;
+    if (oldest !== undefined) this.#ends.delete(oldest);
+    this.#ends.set(id, end);
+    return end;
+  }
 }

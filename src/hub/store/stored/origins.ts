@@ -2,7 +2,7 @@
 import { blocksWithin, partOf } from "../blocks/blocks.ts";
 import { type Database, type Row, row, rows, type Steps } from "../database.ts";
 import { pointOf } from "../point-rows.ts";
-import type { PointRow, VariableFacts } from "../store.ts";
+import type { PointRow, VariableFacts } from "../records.ts";
 import { number, text } from "../structure-rows.ts";
 
 export interface Origin {

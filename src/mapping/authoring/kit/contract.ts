@@ -8,8 +8,7 @@ import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Mapper } from "../../mapper.ts";
-import { withFixedClock } from "./fixed-clock.ts";
-import { type MapTestOptions, type MapTestResult, mapPath, mapText } from "./map-text.ts";
+import { type MapTestOptions, type MapTestResult, mapPath, mapText, withFixedClock } from "./map-text.ts";
 
 export interface ContractSample extends Omit<MapTestOptions, "signal" | "onLate"> {
   /** A file that the mapper maps without a refused row. */

@@ -8,5 +8,4 @@ export { digestMapper } from "../../mapper-files.ts";
 export { listCases } from "../case-files.ts";
 export { type CaseOutcome, runCase, updateCase } from "../cases.ts";
 export { type ContractCheck, type ContractSample, mapperContract } from "./contract.ts";
-export { FIXED_MS, withFixedClock } from "./fixed-clock.ts";
-export { type MapTestOptions, type MapTestResult, mapPath, mapText } from "./map-text.ts";
+export { FIXED_MS, type MapTestOptions, type MapTestResult, mapPath, mapText, withFixedClock } from "./map-text.ts";

@@ -2,13 +2,13 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { mock } from "node:test";
 import type { PushElement } from "#wire/push.ts";
 import { conflictWords, lookupFile } from "../../contract.ts";
 import { mapFile } from "../../map-file.ts";
 import type { Mapper } from "../../mapper.ts";
 import type { MappingFinding, Reason, RejectedRow } from "../../model.ts";
 import { createMemorySink } from "../../segment/memory-sinks.ts";
-import { withFixedClock } from "./fixed-clock.ts";
 
 export interface MapTestOptions {
   /** As the trigger's `metadata` would give them. */
@@ -45,6 +45,10 @@ export interface MapTestResult {
   readonly rejectedCount: number;
 }
 
+/** 2001-01-01T00:00:00Z: far from the dates of any real file, so that a use of the clock by a mapper shows. */
+export const FIXED_MS = Date.UTC(2001, 0, 1);
+
+let held = 0;
 const LIMITS = { pointsMax: Number.MAX_SAFE_INTEGER, bytesMax: 64_000_000 };
 
 /** Maps a text or bytes as a file. */
@@ -97,4 +101,18 @@ export async function mapPath(mapper: Mapper, path: string, options: MapTestOpti
     rejected: result.rejected,
     rejectedCount: result.rejectedCount,
   };
+}
+
+// A clock that stands still while a mapper is tested: the same bytes have to give the same readings at any time.
+
+/** `Date` shows `atMs` until the work is done; in nested calls the outer clock stays. */
+export async function withFixedClock<T>(work: () => Promise<T>, atMs: number = FIXED_MS): Promise<T> {
+  if (held === 0) mock.timers.enable({ apis: ["Date"], now: atMs });
+  held += 1;
+  try {
+    return await work();
+  } finally {
+    held -= 1;
+    if (held === 0) mock.timers.reset();
+  }
 }

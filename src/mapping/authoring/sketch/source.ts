@@ -1,6 +1,5 @@
 /** Generates the text of a mapper's module, in the style of a handwritten one. */
-import type { SketchedColumns, ValueColumn } from "./columns.ts";
-import type { Naming, SampleReader, SampleTable } from "./sample.ts";
+import type { Naming, SampleReader, SampleTable, SketchedColumns, ValueColumn } from "./sample.ts";
 
 export interface SourceInput {
   readonly name: string;

@@ -1,7 +1,7 @@
 /** Reads a CSV file or a workbook of master data to what each of its rows says. */
 
 import { extname } from "node:path/posix";
-import { counted } from "#core/grouped-number.ts";
+import { counted } from "#core/text.ts";
 import type { MasterDataEntity, MasterDataSettings } from "#wire/master-data.ts";
 import { csvCells } from "../csv.ts";
 import { type Input, rawChunks } from "../decode.ts";
@@ -10,8 +10,16 @@ import { madeRows } from "../plain-rows.ts";
 import { isFileError } from "../row-error.ts";
 import { placeOf } from "../row-place.ts";
 import { sheetNames, xlsxCells } from "../xlsx.ts";
-import { type Cell, isEmpty } from "./cells.ts";
-import { type Column, customPath, type Fields, findColumn, type KnownIds, quoted } from "./columns.ts";
+import {
+  type Cell,
+  type Column,
+  customPath,
+  type Fields,
+  findColumn,
+  isEmpty,
+  type KnownIds,
+  quoted,
+} from "./columns.ts";
 
 /** Rows of one file, so that they fit in memory. */
 const ROWS_MAX = 200_000;

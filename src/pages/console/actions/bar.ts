@@ -1,11 +1,14 @@
 /** The actions that the chosen files permit. */
-import { type Element, html } from "../../kit/html.ts";
+
+import { createContext } from "preact";
+import { useContext, useState } from "preact/hooks";
+import { type Content, type Element, html } from "../../kit/html.ts";
 import type { Action } from "../contract.ts";
 import { Act } from "../parts.ts";
 import { useRefusal } from "../person.ts";
 import { TEXTS } from "../texts.ts";
-import { useBeginAction } from "./host.ts";
-import { type Actable, actionsOf, targetOf } from "./subjects.ts";
+import { ActionDialog } from "./dialog.ts";
+import { type Actable, actionsOf, type Target, targetOf } from "./subjects.ts";
 
 interface BarProps {
   readonly items: readonly Actable[];
@@ -13,6 +16,8 @@ interface BarProps {
   readonly all: number;
   onChanged(): void;
 }
+
+const BeginContext = createContext<(begun: BegunAction) => void>(() => {});
 
 export function ActionBar({ items, all, onChanged }: BarProps): Element {
   const beginAction = useBeginAction();
@@ -33,4 +38,24 @@ export function ActionBar({ items, all, onChanged }: BarProps): Element {
     ${all === 1 ? null : html`<span class="detail" role="status">${TEXTS.actions.chosen(items.length, all)}</span>`}
     ${choices.map(button)}
   </div>`;
+}
+
+// Shows the dialog of an action beside the page. The list that the action was begun from may lose its files as soon as
+// it is performed, and the person still has to see what became of it.
+
+interface BegunAction {
+  readonly action: Action;
+  readonly targets: readonly Target[];
+  onDone(): void;
+}
+
+function useBeginAction(): (begun: BegunAction) => void {
+  return useContext(BeginContext);
+}
+
+export function ActionHost({ children }: { readonly children?: Content }): Element {
+  const [begun, setBegun] = useState<BegunAction | null>(null);
+  return html`<${BeginContext.Provider} value=${setBegun}>${children}
+    ${begun === null ? null : html`<${ActionDialog} ...${begun} onClose=${() => setBegun(null)} />`}
+  </${BeginContext.Provider}>`;
 }

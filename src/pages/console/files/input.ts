@@ -8,8 +8,8 @@ import { useQuery } from "../query.ts";
 import { go, hrefOf } from "../router.ts";
 import { TEXTS } from "../texts.ts";
 import { visible } from "../words.ts";
-import type { ViewProps } from "./file.ts";
 import { cellOf, columnIn, lettersOf } from "./marks.ts";
+import type { ViewProps } from "./payload.ts";
 
 const { input: words } = TEXTS;
 const ROWS = 100;

@@ -1,4 +1,4 @@
-/** Where the column of a refused row stands in its line. */
+/** Where the column of a refused row stands in its line: apart from the view, which only a browser can load. */
 
 const DELIMITERS = [";", "\t", ",", "|"];
 
@@ -9,7 +9,7 @@ interface Range {
 }
 
 /** The fields of a line with their places; quotes keep delimiters within a field. */
-function fieldsOf(line: string, delimiter: string): readonly Range[] {
+export function fieldsOf(line: string, delimiter: string): readonly Range[] {
   const fields: Range[] = [];
   let [from, isQuoted] = [0, false];
   for (let at = 0; at <= line.length; at += 1) {
@@ -21,7 +21,7 @@ function fieldsOf(line: string, delimiter: string): readonly Range[] {
   return fields;
 }
 
-function bare(text: string): string {
+export function bare(text: string): string {
   return text
     .trim()
     .replace(/^"(.*)"$/, "$1")

@@ -1,8 +1,8 @@
 /** From a reading to the row that it came from. */
 import { useState } from "preact/hooks";
 import { type Element, html } from "../../kit/html.ts";
-import type { PageProps } from "../app.ts";
 import type { Origin } from "../contract.ts";
+import type { PageProps } from "../parts.ts";
 import { FileLink, Foreign, Labelled, Loaded, Scroll, State } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { go, hrefOf, Link } from "../router.ts";

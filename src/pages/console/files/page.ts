@@ -2,9 +2,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Element, html } from "../../kit/html.ts";
 import { msOfLocal } from "../../kit/zone.ts";
-import type { PageProps } from "../app.ts";
 import type { FileRow, FilesFound } from "../contract.ts";
 import { useLiveReload } from "../live.ts";
+import type { PageProps } from "../parts.ts";
 import { Choice, FileLink, Foreign, Labelled, Loaded, Scroll, State } from "../parts.ts";
 import { type List, useList, useQuery } from "../query.ts";
 import { go, hrefOf } from "../router.ts";

@@ -1,13 +1,12 @@
 /** A batch as it is sent. */
 import { useState } from "preact/hooks";
 import { type Element, html } from "../../kit/html.ts";
-import type { Payload } from "../contract.ts";
+import type { FilePage as File, Payload } from "../contract.ts";
 import { Check, Choice, Loaded } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { go, hrefOf } from "../router.ts";
 import { TEXTS } from "../texts.ts";
 import { bytes } from "../words.ts";
-import type { ViewProps } from "./file.ts";
 
 const { payload: words } = TEXTS;
 /** Formatted, it would take long to show. */
@@ -68,4 +67,9 @@ function formatted(text: string): string {
     // A part of a payload is no JSON: it is shown as it is.
     return text;
   }
+}
+
+export interface ViewProps {
+  readonly file: File;
+  readonly search: URLSearchParams;
 }

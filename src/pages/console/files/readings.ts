@@ -1,17 +1,21 @@
 /** The readings that a mapper made of a file as plot and table, each with its row. */
 import { useMemo, useState } from "preact/hooks";
+import uPlot, { type AlignedData, type Axis } from "uplot";
+import { axisOf, Plot, TICKS, tick } from "../../kit/browser/plot.ts";
 import { type Element, html } from "../../kit/html.ts";
 import type { Readings } from "../contract.ts";
 import { Foreign, Loaded, Scroll } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
-import { When } from "../time.ts";
-import { count, number } from "../words.ts";
-import type { ViewProps } from "./file.ts";
+import { useZone, When } from "../time.ts";
+import { count, number, visible } from "../words.ts";
 import { originLink } from "./origin.ts";
-import { COLOURS, ReadingsPlot } from "./plot.ts";
+import type { ViewProps } from "./payload.ts";
 
+/** Colours of the stylesheet, which repeat. */
+const COLOURS = 8;
+const AXIS_PIXELS = 60;
 const { readings: words } = TEXTS;
 const ROWS = 100;
 const DRAWN_MOST = 8;
@@ -142,4 +146,58 @@ function Values({ shown, most, hasMany, rowLink, isSent }: ValuesProps): Element
           hasVersion ? html`<td><bdi>${reading.version ?? ""}</bdi></td>` : null
         }<td class="number">${rowOf(reading)}</td></tr>`,
     )}</tbody></table></${Scroll}>`;
+}
+
+// Readings of some targets over time; one axis for each unit.
+
+interface PlotProps {
+  readonly readings: Readings["readings"];
+  readonly targets: Readings["targets"];
+}
+
+function ReadingsPlot({ readings, targets }: PlotProps): Element {
+  const zone = useZone();
+  const data = useMemo(() => dataOf(readings, targets), [readings, targets.map(({ target }) => target).join("\n")]);
+  const units = [...new Set(targets.map(({ unit }) => unit ?? ""))];
+  const words = TEXTS.readings.plot(targets.map(({ target }) => target).join("; "));
+  const draw = (colour: (name: string) => string) => ({
+    data,
+    options: {
+      series: [
+        {},
+        ...targets.map(({ target, unit }, at) => ({
+          label: target,
+          scale: unit ?? "",
+          stroke: colour(`series-${at % COLOURS}`),
+          width: 1.5,
+          points: { size: 4 },
+        })),
+      ],
+      legend: { show: false },
+      tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), zone),
+      axes: [
+        { ...axisOf(colour), values: TICKS },
+        ...units.map((scale, at): Axis => {
+          const axis = axisOf(colour);
+          const side = at === 0 ? 3 : 1;
+          const label = scale === "" ? {} : { label: visible(scale) };
+          const grid = { ...axis.grid, show: at === 0 };
+          return { ...axis, scale, side, grid, size: AXIS_PIXELS, ...label, values: (_, all) => all.map(tick) };
+        }),
+      ],
+      cursor: { drag: { x: true, y: false } },
+    },
+  });
+  return html`<${Plot} height=${() => 240} words=${words} inputs=${[data, zone]} draw=${draw} />`;
+}
+
+function dataOf(readings: PlotProps["readings"], targets: PlotProps["targets"]): AlignedData {
+  const tables = targets.map(({ target }) => {
+    const own = readings
+      .filter((one) => one.target === target)
+      .map(({ date, value }) => [Date.parse(date) / 1_000, value] as const)
+      .sort(([one], [other]) => one - other);
+    return [own.map(([at]) => at), own.map(([, value]) => value)] as AlignedData;
+  });
+  return tables.length === 0 ? [[]] : uPlot.join(tables);
 }

@@ -1,8 +1,8 @@
 /** The inbox: groups of one cause, and in each its files. */
 import { type Content, type Element, html } from "../../kit/html.ts";
-import type { PageProps } from "../app.ts";
 import type { Attention, Group } from "../contract.ts";
 import { useLiveReload } from "../live.ts";
+import type { PageProps } from "../parts.ts";
 import { Foreign, Hint, Loaded, State } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { go, hrefOf, Link } from "../router.ts";

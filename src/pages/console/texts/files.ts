@@ -1,5 +1,5 @@
 /** The words of files: the search, one file, its input, readings and payload, and the way back from a reading. */
-import { files, many } from "./numbers.ts";
+import { files, many } from "./tools.ts";
 
 export const FILES = {
   files: {

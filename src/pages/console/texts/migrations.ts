@@ -1,5 +1,5 @@
 /** The words of migrations. */
-import { many } from "./numbers.ts";
+import { many } from "./tools.ts";
 
 export const MIGRATIONS = {
   none: "There are no migrations.",

@@ -1,5 +1,4 @@
 /** The words of overview, drops, playground, configuration and migrations. */
-import { many } from "./numbers.ts";
 
 export const OVERVIEW = {
   healthy: "All parts work, and nothing needs attention.",
@@ -110,3 +109,16 @@ export const PLAYGROUND = {
     ...{ version: "Version", runs: "Runs", quarantined: "In quarantine", first: "First run", last: "Last run" },
   },
 };
+
+/** Numbers with their noun. */
+export function plural(value: number, one: string, more: string): string {
+  return value === 1 ? one : more;
+}
+
+export function many(value: number, one: string, more: string): string {
+  return `${value.toLocaleString()} ${plural(value, one, more)}`;
+}
+
+export function files(value: number): string {
+  return many(value, "file", "files");
+}

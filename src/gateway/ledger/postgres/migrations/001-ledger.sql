@@ -1,7 +1,7 @@
 -- The tables of the SQLite ledger under the same names, so that the same statements run on both, and those of many
 -- nodes on one ledger.
 -- Times are ISO 8601 in UTC with milliseconds; text has the order of code points, whatever the database's own is.
--- Lists of states (`:run_states`) and conditions on them (`:is_resting`) derive from src/gateway/states/.
+-- Lists of states (`:run_states`) and conditions on them (`:is_resting`) derive from src/gateway/states.ts.
 
 CREATE DOMAIN words AS text COLLATE "C";
 

@@ -5,12 +5,16 @@
  * commits nothing.
  */
 
+import { basename } from "node:path/posix";
 import { BitSet } from "#core/bitset.ts";
-import type { FileEntry, IsoInstant } from "../../../model.ts";
+import { cells, execute, row, rowEach, type Steps } from "#core/sql/statements.ts";
+import type { Arrival, FileEntry, IsoInstant } from "../../../model.ts";
+import { ARRIVAL_STATES } from "../../../states.ts";
 import type { AwaitedArrival, CompletePoll, PollRecord, Sighting } from "../../ledger.ts";
 import { brokenInvariant } from "../../transitions.ts";
 import { awaitedBefore, awaitMore, settlingIn } from "../awaited.ts";
-import { leaveDrop } from "../events.ts";
+import { appendEvent, appendOrRenewEvent, leaveDrop } from "../events.ts";
+import { noteGrowthPause } from "../finished-files.ts";
 import {
   folderOf,
   forgetFolders,
@@ -19,9 +23,21 @@ import {
   noteFolders,
   wasThere,
 } from "../listed-folders.ts";
-import { execute, row, rowEach, type Steps, type Store } from "../store.ts";
-import { AT_DROP, idsBy, MISSING, SETTLING } from "./arrival-ids.ts";
-import { sight } from "./sightings.ts";
+import { type ArrivalRow, toArrival } from "../rows.ts";
+import type { Store } from "../store.ts";
+
+/** Ids that are read at once. */
+const IDS_AT_ONCE = 10_000;
+
+export const AT_DROP: Selection<string> = { where: "gone_at IS NULL AND parent_id IS NULL", key: "path" };
+const SETTLING: Selection<number> = {
+  where: "state = 'settling' AND gone_at IS NULL AND parent_id IS NULL",
+  key: "id",
+};
+const MISSING: Selection<number> = {
+  where: "missing_since IS NOT NULL AND gone_at IS NULL",
+  key: "id",
+};
 
 /** Arrivals that are marked as gone, or missing, in one transaction. */
 const MARKED_AT_ONCE = 500;
@@ -252,4 +268,154 @@ function partsOf(ids: readonly number[]): readonly (readonly number[])[] {
 
 function idOf(sighted: Sighting | number): number {
   return typeof sighted === "number" ? sighted : sighted.arrival.id;
+}
+
+// Lists ids of arrivals at a drop.
+
+/** Arrivals at a drop, ordered by a column behind a value of it. */
+interface Selection<Key extends string | number> {
+  readonly where: string;
+  readonly key: Key extends string ? "path" : "id";
+}
+
+/**
+ * Read in parts, each as one text: a row per id would cost more, and so would the last key as an aggregate, which is
+ * only needed behind a full part.
+ */
+export async function idsBy<Key extends string | number>(
+  store: Store,
+  drop: string,
+  { where, key }: Selection<Key>,
+  first: Key,
+): Promise<readonly number[]> {
+  const from = `FROM arrivals WHERE drop_name = ? AND ${key} > ? AND ${where} ORDER BY ${key} LIMIT ${IDS_AT_ONCE}`;
+  const idsAfter = `SELECT ${store.dialect.jsonArray("id")} AS ids FROM (SELECT id ${from}) AS part`;
+  const found: number[] = [];
+  for (let after: Key | undefined = first; after !== undefined; ) {
+    const behind: Key = after;
+    const read = await store.look(() => row<{ readonly ids: string }>(idsAfter, drop, behind));
+    const ids = JSON.parse(read?.ids ?? "[]") as readonly number[];
+    const last = ids.length < IDS_AT_ONCE ? undefined : await lastRecorded(store, key, ids);
+    for (const id of last === undefined ? ids : ids.slice(0, last.place + 1)) found.push(id);
+    after = last?.place === -1 ? behind : last?.key;
+  }
+  return found;
+}
+
+/** The last of these arrivals that was not removed meanwhile; at the place -1 when all were. */
+async function lastRecorded<Key extends string | number>(
+  store: Store,
+  key: Selection<Key>["key"],
+  ids: readonly number[],
+): Promise<{ readonly place: number; readonly key?: Key }> {
+  const sql = `SELECT ${key} AS last FROM arrivals WHERE id = ?`;
+  for (let place = ids.length - 1; place >= 0; place -= 1) {
+    const found = await store.look(() => row<{ readonly last: Key }>(sql, ids[place] ?? 0));
+    if (found !== undefined) return { place, key: found.last };
+  }
+  return { place: -1 };
+}
+
+// Records what a listing shows at a path, and finds the arrival of it.
+
+/** A poll of a drop. */
+interface SightedAt {
+  readonly store: Store;
+  readonly drop: string;
+  readonly startedAt: IsoInstant;
+}
+
+/** The arrival of an entry: a settling one, or the id of one at rest. */
+function* sight(at: SightedAt, entry: FileEntry): Steps<Sighting | number> {
+  const found = yield* row<ArrivalRow>(
+    "SELECT * FROM arrivals WHERE drop_name = ? AND path = ? AND gone_at IS NULL AND parent_id IS NULL",
+    at.drop,
+    entry.path,
+  );
+  if (found === undefined) return (yield* returnedId(at, entry)) ?? (yield* add(at, entry));
+  if (found.size === entry.size && found.mtime === entry.mtime) return { arrival: toArrival(found), seen: "known" };
+  if (ARRIVAL_STATES[found.state].isUnclaimed) return yield* change(at, found, entry);
+  yield* leaveDrop(at.store, found.id, "arrival.superseded", `another version came: ${sizeWords(entry)}`);
+  return yield* add(at, entry);
+}
+
+/**
+ * A listing may still show a file that was finished after the listing had begun: that is the old version,
+ * not a new one.
+ */
+function* returnedId({ drop, startedAt }: SightedAt, entry: FileEntry): Steps<number | null> {
+  const last = yield* row<ArrivalRow>(
+    "SELECT * FROM arrivals WHERE name = ? AND drop_name = ? AND path = ? AND parent_id IS NULL " +
+      "ORDER BY id DESC LIMIT 1",
+    basename(entry.path),
+    drop,
+    entry.path,
+  );
+  const same = last !== undefined && last.size === entry.size && last.mtime === entry.mtime;
+  if (!same || last.gone_at === null || last.gone_at < startedAt) return null;
+  return last.id;
+}
+
+function* add({ store, drop }: SightedAt, entry: FileEntry): Steps<Sighting> {
+  const now = store.now();
+  const { path, size, mtime } = entry;
+  const state = "settling";
+  const reason = "seen for the first time";
+  const [added] = yield* cells<readonly [id: number]>(
+    `INSERT INTO arrivals (drop_name, path, name, size, mtime, state, reason, seen_at, changed_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+    drop,
+    path,
+    basename(path),
+    size,
+    mtime,
+    state,
+    reason,
+    now,
+    now,
+  );
+  if (added === undefined) throw brokenInvariant("record poll", path, "no row came back");
+  const facts = {
+    drop,
+    path,
+    size,
+    mtime,
+    state,
+    reason,
+    seenAt: now,
+    changedAt: now,
+  } as const;
+  const arrival: Arrival = { ...facts, id: added[0], parentId: null, sha256: null, goneAt: null };
+  const subject = { arrivalId: arrival.id, runId: null, operationId: null };
+  yield* appendEvent(store, { ...subject, what: "arrival.settling", detail: sizeWords(entry) }, arrival);
+  return { arrival, seen: "new" };
+}
+
+function* change({ store, drop }: SightedAt, found: ArrivalRow, entry: FileEntry): Steps<Sighting> {
+  if (found.state === "settling" && entry.size > found.size) {
+    const pauseMs = Date.parse(store.now()) - Date.parse(found.changed_at);
+    yield* noteGrowthPause(store, drop, entry.path, pauseMs);
+  }
+  const reason = "its size or time has changed";
+  const changed = yield* row<ArrivalRow>(
+    "UPDATE arrivals SET size = ?, mtime = ?, state = 'settling', reason = ?, changed_at = ? " +
+      "WHERE id = ? RETURNING *",
+    entry.size,
+    entry.mtime,
+    reason,
+    store.now(),
+    found.id,
+  );
+  yield* appendOrRenewEvent(store, {
+    arrivalId: found.id,
+    runId: null,
+    operationId: null,
+    what: "arrival.changed",
+    detail: sizeWords(entry),
+  });
+  return { arrival: toArrival(changed ?? found), seen: "changed" };
+}
+
+function sizeWords(entry: FileEntry): string {
+  return `${entry.path}, ${entry.size} bytes, time ${entry.mtime}`;
 }

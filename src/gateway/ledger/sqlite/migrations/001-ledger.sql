@@ -1,5 +1,5 @@
 -- Times are ISO 8601 in UTC with milliseconds, so that text order is time order.
--- Lists of states (`:run_states`) and conditions on them (`:is_resting`) derive from src/gateway/states/.
+-- Lists of states (`:run_states`) and conditions on them (`:is_resting`) derive from src/gateway/states.ts.
 
 -- Files at the drops.
 

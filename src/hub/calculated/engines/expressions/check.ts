@@ -2,14 +2,25 @@
  * Whether an expression can be computed from the inputs of its formula, and how much of them it needs. For the moment
  * in which it is saved, for the windows of recalculation, and before each run.
  */
-import { nearestName } from "#core/nearest-name.ts";
+import { nearestName } from "#core/text.ts";
 import { findUnit, UNITS, unitFamily } from "#wire/index.ts";
-import { type ExpressionFault, UnreadableExpression } from "./faults.ts";
-import { NO_REACH, type Reach, widest } from "./reach.ts";
 import { EQUALITIES, ROW_FUNCTIONS } from "./row-functions.ts";
-import { type Parameter, SERIES_FUNCTIONS, type SeriesFunction } from "./series-functions.ts";
-import { parseExpression } from "./syntax.ts";
-import { type Call, namesIn, type Term } from "./terms.ts";
+import {
+  NO_REACH,
+  type Parameter,
+  type Reach,
+  SERIES_FUNCTIONS,
+  type SeriesFunction,
+  widest,
+} from "./series-functions.ts";
+import {
+  type Call,
+  type ExpressionFault,
+  namesIn,
+  parseExpression,
+  type Term,
+  UnreadableExpression,
+} from "./syntax.ts";
 
 /** An alias of the formula. */
 export interface ExpressionSymbol {

@@ -6,7 +6,7 @@ import { comparesTexts, wordsOf } from "./check.ts";
 import { ROW_FUNCTIONS, type Row } from "./row-functions.ts";
 import { type Aligned, commonVersion, datesOf, MIXED, pointsAt, type Series, valuesAt } from "./series.ts";
 import { SERIES_FUNCTIONS, type SeriesFunction } from "./series-functions.ts";
-import type { Call, Term } from "./terms.ts";
+import type { Call, Term } from "./syntax.ts";
 
 /** An alias of the formula. */
 export type Source =

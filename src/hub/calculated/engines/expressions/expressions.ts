@@ -4,6 +4,9 @@ import { type ExpressionSymbol, readExpression } from "./check.ts";
 import { Evaluation, FormulaFault, type Source } from "./evaluation.ts";
 import { inSequence, type Series } from "./series.ts";
 
+/** Default version of a calculation: the hour of a run, and no tag of a client. */
+const DEFAULT_VERSION = /^\d{4}-\d\d-\d\dT\d\d:00:00$/;
+
 /** `memory`: most bytes of the columns of its terms. */
 export async function computeExpression(input: CalculationInput, memory: number): Promise<CalculationResult> {
   const { term, faults } = await readExpression(input.formula, symbolsOf(input));
@@ -66,9 +69,6 @@ function windowOf({ atMs, values, versions }: Series, { fromMs, toMs }: Calculat
     versions: versions?.filter((_, at) => wanted(at)) ?? null,
   };
 }
-
-/** Default version of a calculation: the hour of a run, and no tag of a client. */
-const DEFAULT_VERSION = /^\d{4}-\d\d-\d\dT\d\d:00:00$/;
 
 /** Tags of clients as numbers; 0: none. */
 class VersionTags {

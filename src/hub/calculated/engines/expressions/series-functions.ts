@@ -2,9 +2,8 @@
  * Functions over the points of one input. Each point of the input is a point of the result, so that what a function
  * needs before a window is a count of points; one that has no value there is NaN.
  */
-import { AGGREGATED } from "#wire/index.ts";
+import { AGGREGATED, type Granularity } from "#wire/index.ts";
 import { Accumulator, bucketOf } from "../../../data/buckets.ts";
-import { CALENDARS, type Calendar, NO_REACH, onePointMore, type Reach, widest } from "./reach.ts";
 import type { Note, Row } from "./row-functions.ts";
 import { commonVersion, MIXED, type Series } from "./series.ts";
 
@@ -30,6 +29,9 @@ export interface SeriesFunction {
   readonly noted?: string;
 }
 
+const CALENDARS: readonly Calendar[] = ["Minute", "Hour", "Day", "Week", "Month", "Year"];
+export const NO_REACH: Reach = { points: 0, granularities: [] };
+const onePointMore = ({ points, granularities }: Reach): Reach => ({ points: points + 1, granularities });
 const HOUR_MS = 3_600_000;
 const TIME_UNITS_MS: Readonly<Record<string, number>> = {
   Second: 1_000,
@@ -157,3 +159,26 @@ export const SERIES_FUNCTIONS: ReadonlyMap<string, SeriesFunction> = new Map<str
   ["aggregate", { parameters: ["points", CALENDARS, AGGREGATED], least: 3, reach: wholePeriods, apply: aggregated }],
   ["cumulative", { parameters: ["points", CALENDARS], least: 2, reach: wholePeriods, apply: cumulated }],
 ]);
+
+// The input that a term needs beside the points of the dates themselves.
+
+type Calendar = Exclude<Granularity, "Raw" | "All">;
+
+/** Of one input variable. */
+export interface Reach {
+  /**
+   * Points before the window. So a changed point affects the outputs until as many later points of this input; where
+   * there are fewer, all later outputs.
+   */
+  readonly points: number;
+  /** Whole periods in the zone of the source. So a changed point affects the outputs of its whole period. */
+  readonly granularities: readonly Calendar[];
+}
+
+export function widest(one: Reach, other: Reach): Reach {
+  const both = new Set([...one.granularities, ...other.granularities]);
+  return {
+    points: Math.max(one.points, other.points),
+    granularities: CALENDARS.filter((granularity) => both.has(granularity)),
+  };
+}

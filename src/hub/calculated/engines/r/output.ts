@@ -1,7 +1,21 @@
 /** The output of a script, checked by the rules of the specification (*Calculated variables*, *Errors*). */
 import type { CalculationResult, ComputedRows, FailedCalculation } from "../engine.ts";
-import { type GivenValue, givenValue, type Texts } from "./given-value.ts";
-import { TagCells } from "./tag-cells.ts";
+import { TYPES } from "./values.ts";
+
+/** The prelude writes fewer of each. */
+const DEPTH_MAX = 8;
+const ITEMS_MAX = 8;
+const VALUES_MAX = 64;
+const NAME_BYTES_MAX = 64;
+
+/** Rows that warnings name. */
+const NAMED_ROWS = 5;
+/** Characters of one cell: what it holds can take thirty times its memory. */
+const CELL_LENGTH_MAX = 10_000;
+/** Tags of one output, where rows beside each other have different ones. */
+const TAGS_MAX = 2_000_000;
+/** The version of a row is said by its own column; input tags that a script passes on carry it too. */
+const RESERVED = "version";
 
 /** Reports of a script that are kept, and characters of each. */
 const REPORTS_MAX = 100;
@@ -165,4 +179,197 @@ async function presentRows(columns: Columns, errors: readonly string[]): Promise
     errors,
     warnings: [...(without > 0 ? [words] : []), ...tagCells.warnings],
   };
+}
+
+// The column Tags of a script: one JSON object a row.
+
+type RowTags = Readonly<Record<string, string>> | null;
+
+/** A cell that is no JSON object of simple values drops the tags of its row alone, and is said in a warning. */
+class TagCells {
+  #named: number[] = [];
+  #bad = 0;
+  #isAnyLong = false;
+  #tags = 0;
+  /** Rows often have the tags of the row before. */
+  #last: { readonly text: string; readonly tags: RowTags | undefined } = { text: "", tags: null };
+
+  /** `row` counts from 1. */
+  tagsOf(cell: string | null, row: number): RowTags {
+    const text = cell ?? "";
+    if (text !== this.#last.text) {
+      const isLong = text.length > CELL_LENGTH_MAX;
+      this.#isAnyLong ||= isLong;
+      this.#last = { text, tags: isLong ? undefined : parsed(text) };
+      this.#tags += Object.keys(this.#last.tags ?? {}).length;
+    }
+    const { tags } = this.#last;
+    if (tags !== undefined) return tags;
+    this.#bad += 1;
+    if (this.#bad <= NAMED_ROWS) this.#named.push(row);
+    return null;
+  }
+
+  /** Why the output cannot be kept; null: it can. */
+  get fault(): string | null {
+    if (this.#tags <= TAGS_MAX) return null;
+    return `the script gave more than ${TAGS_MAX} tags: give fewer rows, or fewer tags of each`;
+  }
+
+  get warnings(): readonly string[] {
+    if (this.#bad === 0) return [];
+    const others = this.#bad > NAMED_ROWS ? ` and ${this.#bad - NAMED_ROWS} others` : "";
+    const long = this.#isAnyLong ? `, or longer than ${CELL_LENGTH_MAX} characters` : "";
+    return [
+      `Tags of ${this.#bad === 1 ? "row" : "rows"} ${this.#named.join(", ")}${others} are no JSON object with texts` +
+        `${long}: the rows are stored without tags`,
+    ];
+  }
+}
+
+/** The types of the language do not know the third parameter yet. */
+type ParseWithSource = (
+  text: string,
+  reviver: (key: string, value: unknown, place: { source?: string }) => unknown,
+) => unknown;
+
+/** Numbers stay as they are written: 1.10 is not 1.1. */
+function asWritten(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {
+  return typeof value === "number" ? (source ?? String(value)) : value;
+}
+
+/** Null without tags; undefined when the text is no object of simple values. */
+function parsed(text: string): RowTags | undefined {
+  if (text.trim() === "") return null;
+  let value: unknown;
+  try {
+    value = (JSON.parse as ParseWithSource)(text, asWritten);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const entries = Object.entries(value).filter(([key, one]) => key !== RESERVED && one !== null);
+  if (entries.some(([, one]) => typeof one === "object")) return undefined;
+  if (entries.length === 0) return null;
+  return Object.fromEntries(entries.map(([key, one]) => [key, String(one)]));
+}
+
+// Reads the values that a script's process answers. They can be any bytes, so nothing is built from them before its
+// size is known: lists have the few items of the prelude, and texts stay bytes until the reader asks for them.
+
+type GivenValue =
+  | null
+  | { readonly type: "double"; readonly data: Float64Array }
+  | { readonly type: "integer" | "logical"; readonly data: Int32Array }
+  | { readonly type: "character"; readonly texts: Texts }
+  | { readonly type: "list"; readonly items: ReadonlyMap<string, GivenValue> };
+
+/** A character vector of R that is still bytes. */
+class Texts {
+  readonly #sizes: Int32Array;
+  readonly #bytes: Buffer;
+
+  constructor(sizes: Int32Array, bytes: Buffer) {
+    this.#sizes = sizes;
+    this.#bytes = bytes;
+  }
+
+  get length(): number {
+    return this.#sizes.length;
+  }
+
+  /** The first `count`, of each the first `bytesMax` bytes; NA is "". */
+  first(count: number, bytesMax: number): readonly string[] {
+    let at = 0;
+    return Array.from(this.#sizes.subarray(0, count), (size) => {
+      const from = at;
+      at += Math.max(size, 0);
+      return this.#bytes.toString("utf8", from, Math.min(at, from + bytesMax));
+    });
+  }
+
+  /** Each in turn; null where R has NA. */
+  *[Symbol.iterator](): Generator<string | null, undefined> {
+    let at = 0;
+    for (const size of this.#sizes) {
+      const from = at;
+      at += Math.max(size, 0);
+      yield size < 0 ? null : this.#bytes.toString("utf8", from, at);
+    }
+    return undefined;
+  }
+}
+
+/** Bytes that are no value of the prelude. */
+class NoValueError extends Error {}
+
+export function givenValue(bytes: Buffer): GivenValue {
+  const reader = new ValueReader(bytes);
+  const value = reader.value(0);
+  if (!reader.isAtEnd()) throw new NoValueError("more bytes than one value");
+  return value;
+}
+
+class ValueReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+  #values = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  isAtEnd(): boolean {
+    return this.#at === this.#bytes.length;
+  }
+
+  value(depth: number): GivenValue {
+    this.#values += 1;
+    if (depth > DEPTH_MAX || this.#values > VALUES_MAX) throw new NoValueError("more lists than the prelude writes");
+    const type = this.#take(1)[0];
+    if (type === TYPES.null) return null;
+    if (type === TYPES.double) return { type: "double", data: new Float64Array(this.#copy(this.#count(8), 8)) };
+    if (type === TYPES.integer) return { type: "integer", data: this.#integers() };
+    if (type === TYPES.logical) return { type: "logical", data: this.#integers() };
+    if (type === TYPES.character) return { type: "character", texts: this.#texts() };
+    if (type === TYPES.list) return { type: "list", items: this.#items(depth) };
+    throw new NoValueError(`unknown type ${type}`);
+  }
+
+  #items(depth: number): ReadonlyMap<string, GivenValue> {
+    const names = this.#texts();
+    if (names.length > ITEMS_MAX) throw new NoValueError("a list with more items than the prelude writes");
+    return new Map(names.first(ITEMS_MAX, NAME_BYTES_MAX).map((name) => [name, this.value(depth + 1)]));
+  }
+
+  #integers(): Int32Array {
+    return new Int32Array(this.#copy(this.#count(4), 4));
+  }
+
+  #texts(): Texts {
+    const sizes = this.#integers();
+    let total = 0;
+    for (const size of sizes) total += Math.max(size, 0);
+    return new Texts(sizes, this.#take(total));
+  }
+
+  /** A number of elements of `width` bytes each, which are all there. */
+  #count(width: number): number {
+    const count = this.#take(4).readInt32LE();
+    if (count < 0 || count * width > this.#bytes.length - this.#at)
+      throw new NoValueError("a length is beyond the end");
+    return count;
+  }
+
+  #copy(count: number, width: number): ArrayBuffer {
+    return Uint8Array.from(this.#take(count * width)).buffer;
+  }
+
+  #take(size: number): Buffer {
+    const end = this.#at + size;
+    if (end > this.#bytes.length) throw new NoValueError("the bytes end early");
+    const taken = this.#bytes.subarray(this.#at, end);
+    this.#at = end;
+    return taken;
+  }
 }

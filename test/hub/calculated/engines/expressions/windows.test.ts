@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { InputVariable } from "#hub/calculated/engines/engine.ts";
 import { checkExpression } from "#hub/calculated/engines/expressions/check.ts";
-import type { Reach } from "#hub/calculated/engines/expressions/reach.ts";
+import type { Reach } from "#hub/calculated/engines/expressions/series-functions.ts";
 import {
   affectedBy,
   type DirectedSteps,

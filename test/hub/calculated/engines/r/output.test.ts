@@ -1,8 +1,7 @@
 /** The bytes between the hub and R: a script's process can answer anything. */
 import { randomBytes } from "node:crypto";
 import { expect, test, vi } from "vitest";
-import { givenValue } from "#hub/calculated/engines/r/given-value.ts";
-import { resultOf, SLICE_ROWS } from "#hub/calculated/engines/r/output.ts";
+import { givenValue, resultOf, SLICE_ROWS } from "#hub/calculated/engines/r/output.ts";
 import { bytesOf, doubles, list, strings } from "#hub/calculated/engines/r/values.ts";
 import { FrameReader, headOf } from "#hub/calculated/engines/r/webr-frames.ts";
 

@@ -1,6 +1,6 @@
 /** A thread that starts a script without an end, and posts the id of its process. */
 import { parentPort, workerData } from "node:worker_threads";
-import { WebrEngine } from "#hub/calculated/engines/r/webr-engine.ts";
+import { WebrEngine } from "#hub/calculated/engines/r/r-engine.ts";
 import { calculatedOptions } from "#hub/calculated/options.ts";
 
 const limits = calculatedOptions.parse({});

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { CalculationEngine } from "#hub/calculated/engines/engine.ts";
-import { WebrEngine } from "#hub/calculated/engines/r/webr-engine.ts";
+import { WebrEngine } from "#hub/calculated/engines/r/r-engine.ts";
 import { PATIENTLY } from "../../../../e2e/wait.ts";
 import { engineNames, messageOf, openEngine, run } from "./engines.ts";
 

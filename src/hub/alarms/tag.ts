@@ -1,2 +1,0 @@
-/** Heading of the documentation. */
-export const ALARM_TAG = "Alarms";
