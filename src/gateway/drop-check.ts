@@ -23,8 +23,6 @@ export interface DropCheckParts {
   readonly registry: TriggerRegistry;
 }
 
-type ConfiguredDrop = GatewayConfig["drops"][number];
-
 const DAY_MS = 86_400_000;
 /** Archived files that are searched. */
 const ARCHIVED_MAX = 100_000;
@@ -35,7 +33,7 @@ const COVERING = 1.5;
 /** With connections of its own, so that a gateway that polls the drop is not disturbed. Faults are findings. */
 export async function checkDrop(
   { config, ledger, registry }: DropCheckParts,
-  options: ConfiguredDrop,
+  options: DropOptions,
   stop: AbortSignal,
 ): Promise<readonly ProbeFinding[]> {
   const intake = {
@@ -71,10 +69,10 @@ export async function checkDrop(
 /** Counts files by the effect of their names. */
 class Claims {
   readonly #registry: TriggerRegistry;
-  readonly #options: ConfiguredDrop;
+  readonly #options: DropOptions;
   readonly #counts = new Map<string, number>();
 
-  constructor(registry: TriggerRegistry, options: ConfiguredDrop) {
+  constructor(registry: TriggerRegistry, options: DropOptions) {
     this.#registry = registry;
     this.#options = options;
   }

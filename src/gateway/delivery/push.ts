@@ -463,11 +463,11 @@ class Repeats {
       // Where the user may not read, only the service's word is left; the outcome says that it was not confirmed.
       const words = `; ${wordsOf(thrown)}`;
       if (!(thrown instanceof TransientError)) return await this.#acceptRepeat(batch, by, context, words);
-      return keptResult(thrown.message, thrown.code, pauseMs(options.retry, 1));
+      return kept({ reason: thrown.message, code: thrown.code, ms: pauseMs(options.retry, 1) }, false);
     }
     if (seen.status === "awaited" || (seen.status === "unknown" && seen.missing > 0 && !this.#isPatient(batch))) {
       const reason = `the service repeats the answer of ${nameOf(by)}, which it has not applied yet`;
-      return keptResult(reason, "HG-PUSH-016", options.confirm.pollEvery);
+      return kept({ reason, code: "HG-PUSH-016", ms: options.confirm.pollEvery }, false);
     }
     this.#askedSince.delete(operationId);
     if (seen.missing === 0) return await this.#acceptRepeat(batch, by, context, "");
@@ -507,10 +507,6 @@ class Repeats {
     const run = await journal.acceptBatch(operationId, words, context.whole, by);
     return { status: "accepted", run };
   }
-}
-
-function keptResult(reason: string, code: ErrorCode, retryAfterMs: number): KeptResult {
-  return { status: "kept", reason, code, retryAfterMs, wholeService: false };
 }
 
 function nameOf(repeats: string): string {

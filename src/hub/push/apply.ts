@@ -33,7 +33,6 @@ const IS_CALCULATED = "the variable is calculated: its points come from its form
 const SUPERSEDED = "the calculation was superseded: its definition changed, or the variable is no longer calculated";
 const BEYOND_HORIZON = "the date is beyond the future horizon of the account";
 const COLLIDING = "the date, cut to the millisecond, is that of another reading of this operation with another value";
-const CUT_EXAMPLE_CHARACTERS = 60;
 
 /** A text with more than three decimals, which may be a date finer than a millisecond. */
 const MAYBE_FINER = /[.,]\d{4}/;
@@ -322,7 +321,7 @@ class CutNotice {
   #first = "";
 
   add(date: string): void {
-    if (this.#count === 0) this.#first = date.slice(0, CUT_EXAMPLE_CHARACTERS);
+    if (this.#count === 0) this.#first = date.slice(0, EXAMPLE_CHARACTERS);
     this.#count += 1;
   }
 

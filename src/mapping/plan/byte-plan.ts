@@ -40,7 +40,6 @@ const TEXT_MAX = 40;
 const DATES_MAX = 4096;
 const [COLON, HYPHEN, PLUS, POINT, TEE, BLANK, ZULU] = [58, 45, 43, 46, 84, 32, 90];
 const SHORTEST = 16;
-const DATE_ASCII_MAX = 127;
 const ASCII_MAX = 127;
 const MINUTE_MS = 60_000;
 
@@ -131,7 +130,7 @@ class TextDates implements ByteDates {
     for (let at = from; at < to; at += 1) {
       const byte = bytes[at] ?? 0;
       if (byte <= BLANK && (at === from || at === to - 1)) return Number.NaN;
-      if (byte > DATE_ASCII_MAX) return Number.NaN;
+      if (byte > ASCII_MAX) return Number.NaN;
       text += String.fromCharCode(byte);
     }
     const known = this.#known.get(text);

@@ -14,10 +14,9 @@ import { type RemoteCheck, RemoteDrop, type RemoteProtocol } from "../remote-dro
 import { type SftpCalls, SftpConnection, type SftpServer } from "./connection.ts";
 
 /** Status codes of the protocol (draft-ietf-secsh-filexfer-02, section 7). */
-const PROBE_STATUS = { noSuchFile: 2, permissionDenied: 3, unsupported: 8 } as const;
 
 /** Status codes of the protocol (draft-ietf-secsh-filexfer-02, section 7). */
-const STATUS = { eof: 1, noSuchFile: 2, permissionDenied: 3, failure: 4 } as const;
+const STATUS = { eof: 1, noSuchFile: 2, permissionDenied: 3, failure: 4, unsupported: 8 } as const;
 /** Bytes of one request, and number of concurrent requests. */
 const READ_BYTES = 32 * 1024;
 const READS_AHEAD = 16;
@@ -303,8 +302,8 @@ function sftpTrial(connection: SftpConnection, full: (path: string) => string, s
     remove: (path) =>
       plain("delete file", (sftp, answer) => sftp.unlink(full(path), (error) => answer(error, undefined))),
     isRefusal: (thrown) => {
-      const status = probeStatusOf(thrown);
-      return status === PROBE_STATUS.permissionDenied || status === PROBE_STATUS.unsupported;
+      const status = statusOf(thrown);
+      return status === STATUS.permissionDenied || status === STATUS.unsupported;
     },
   };
 }
@@ -322,10 +321,6 @@ async function write(calls: SftpCalls, path: string, content: string): Promise<v
 }
 
 function missing(thrown: unknown): null {
-  if (probeStatusOf(thrown) === PROBE_STATUS.noSuchFile) return null;
+  if (statusOf(thrown) === STATUS.noSuchFile) return null;
   throw thrown;
-}
-
-function probeStatusOf(thrown: unknown): unknown {
-  return thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
 }

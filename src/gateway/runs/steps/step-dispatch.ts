@@ -8,7 +8,7 @@ import { RejectedError, wordsOf } from "#core/errors.ts";
 import { onlyOne, resultOf, type Settled, settleEach } from "#core/promises.ts";
 import { compareNames } from "#core/text.ts";
 import { isDone } from "#core/threads/disk-work.ts";
-import { discardPart } from "#mapping/segment/writer.ts";
+import { discardPart } from "#mapping/segment/publish.ts";
 import { type SetAside, setAside } from "../../drops/drop.ts";
 import type { EntriesState, RunChange } from "../../ledger/ledger.ts";
 import type { Arrival, End, FinishPlan, FinishResult, Run } from "../../model.ts";
@@ -42,9 +42,6 @@ type ListStep = (runs: readonly Run[], steps: RunSteps, signal: AbortSignal) => 
 
 const PAST = { leave: "left", delete: "deleted", archive: "archived" } as const;
 
-/** Longest time until a container is checked again, should no entry report that it has moved on. */
-const OPEN_AGAIN_MS = 2_000;
-
 /** A delivered entry is awaited for its confirmation, which is not reported to its container. */
 const CONFIRMING_MS = 500;
 const CLAIMED_AT_ONCE = 64;
@@ -56,7 +53,10 @@ const STANDING: Readonly<Partial<Record<EntriesState["staying"][number]["state"]
   opened: "not delivered as a whole",
 };
 
-/** Longest time until the run is checked again, while an earlier one of its lane is open. */
+/**
+ * Longest time until a run is checked again, while an earlier one of its lane is open or, of a container, should no
+ * entry report that it has moved on.
+ */
 const LOOK_AGAIN_MS = 2_000;
 
 /** In the given order. Does not reject. After `signal` no further work begins. */
@@ -222,7 +222,7 @@ async function openContainer(run: Run, steps: RunSteps, signal: AbortSignal): Pr
   const before = await steps.ledger.blockedBy(run);
   if (before !== null) {
     const reason = `waits for the earlier container ${before.path} (${before.state})`;
-    return { move: "wait", ms: OPEN_AGAIN_MS, reason, blockedBy: before.id };
+    return { move: "wait", ms: LOOK_AGAIN_MS, reason, blockedBy: before.id };
   }
   steps.quota.mapped(run.id);
   const path = steps.spool.inputPath(run.id);
@@ -260,7 +260,7 @@ async function tendContainer(run: Run, steps: RunSteps, signal: AbortSignal): Pr
     const { id, path, state } = entries.inProgress;
     const reason = `waits for its entry ${path} (${state})`;
     return RUN_STATES[state].isOpen
-      ? { move: "wait", ms: OPEN_AGAIN_MS, reason, blockedBy: id }
+      ? { move: "wait", ms: LOOK_AGAIN_MS, reason, blockedBy: id }
       : { move: "wait", ms: CONFIRMING_MS, reason };
   }
   if (entries.staying.length > 0) return stay(run, entries, steps);
