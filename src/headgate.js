@@ -65,7 +65,8 @@ function resolveAsWritten() {
 
 /**
  * What runs for long begins with a smaller heap: most of what it makes is soon done with, and more room for it costs
- * memory and gains next to no time (docs/dev/decisions/0016). That is fixed when Node starts, so this process puts another
+ * memory and gains next to no time (docs/dev/decisions/0016). That is fixed when Node starts, so this process puts
+ * another
  * in its own place: the same process id, parent, streams and signals, and nobody in between. Where there is no such
  * call (Windows), or the user chose the size, it continues unchanged.
  */

@@ -14,10 +14,10 @@ import { type FileEvent, type Gateway, type InnerGateway, startGateway } from "#
 import type { Outcome } from "#gateway/model.ts";
 import { CANCELLABLE_STATES } from "#gateway/states.ts";
 import type { GatewayView } from "#hub/context.ts";
+import { NO_PLACE } from "#hub/gateway-places.ts";
 import { type HubParts, type RunningHub, startHub } from "#hub/hub.ts";
 import type { MasterData } from "#hub/master-data/service.ts";
 import type { HubOptions } from "#hub/options.ts";
-import { NO_PLACE } from "#hub/options.ts";
 import type { SourceZone } from "#hub/store/source-zones.ts";
 import type { HubStore } from "#hub/store/store.ts";
 import type { FileStore } from "#hub/store/stored-files.ts";

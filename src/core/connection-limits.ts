@@ -7,7 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { HttpLimits } from "./http-options.ts";
 import type { Logger } from "./log.ts";
-import { createRareWarning } from "./log.ts";
+import { createRareWarning } from "./rare-warnings.ts";
 
 const CHECKS_PER_IDLE = 4;
 const CHECK_MS_MAX = 5_000;

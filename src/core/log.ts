@@ -4,8 +4,6 @@ import { isoInstant, systemClock } from "./clock.ts";
 import { withSourcePlaces } from "./package/source-places.ts";
 import { masked } from "./secrets.ts";
 
-const EVERY_MS = 60_000;
-
 export type { Logger };
 
 const REDACTED = [
@@ -44,27 +42,3 @@ export function createLog(level: string, destination?: DestinationStream): Logge
 }
 
 export const silentLog: Logger = pino({ level: "silent" });
-
-// Warnings that unauthenticated clients can cause at will: at most one a minute is written, so that they cannot fill
-// the log.
-
-/**
- * `count` names the field with the number of occurrences since the last line, this one included; `facts` belong to
- * the occurrence that is written.
- */
-export function createRareWarning(
-  log: Logger,
-  count: string,
-  text: string,
-  nowMs: () => number = () => performance.now(),
-): (facts: Readonly<Record<string, unknown>>) => void {
-  let happened = 0;
-  let warnedMs = Number.NEGATIVE_INFINITY;
-  return (facts) => {
-    happened += 1;
-    if (nowMs() - warnedMs < EVERY_MS) return;
-    warnedMs = nowMs();
-    log.warn({ ...facts, [count]: happened }, text);
-    happened = 0;
-  };
-}

@@ -1,8 +1,4 @@
-/** Texts for people: their order, the nearest to a misspelt one, and how numbers, values and places are shown. */
-import leven from "leven";
-
-/** Characters that are quoted of a value. */
-const QUOTED_MAX = 60;
+/** Texts for people: their order, and how numbers and places are shown. */
 
 const names = new Intl.Collator("en", { numeric: true });
 
@@ -19,34 +15,6 @@ export function commonText(text: string): string {
 /** `2019-9.csv` before `2019-10.csv`. */
 export function compareNames(one: string, other: string): number {
   return names.compare(one, other) || (one < other ? -1 : Number(one > other));
-}
-
-/** The nearest of the names, when it is near enough to be a typing error. */
-export function nearestName(name: string, names: readonly string[]): string | undefined {
-  const scored = names.map((candidate) => ({
-    candidate,
-    distance: leven(name.toLowerCase(), candidate.toLowerCase()),
-  }));
-  scored.sort((a, b) => a.distance - b.distance);
-  const best = scored[0];
-  return best !== undefined && best.distance <= Math.max(2, name.length / 3) ? best.candidate : undefined;
-}
-
-// Values of a request as messages quote them.
-
-export function shownValue(input: unknown): string {
-  if (input === null) return "null";
-  if (Array.isArray(input)) return "a list";
-  if (typeof input === "object") return "an object";
-  const text = String(input);
-  if (typeof input !== "string") return text;
-  return JSON.stringify(text.length > QUOTED_MAX ? `${text.slice(0, QUOTED_MAX)}…` : text);
-}
-
-/** The value instead of one of the names, and the name that was probably meant. */
-export function shownBeside(input: unknown, names: readonly string[]): string {
-  const nearest = typeof input === "string" && input !== "" ? nearestName(input, names) : undefined;
-  return shownValue(input) + (nearest === undefined ? "" : ` (did you mean ${nearest}?)`);
 }
 
 /** Returns a number with its thousands apart, such as `12,345`. */

@@ -9,7 +9,7 @@ import type { LedgerEvent, Run, RunState } from "./model.ts";
 import { logRunState, ServiceLog } from "./operations/attention-log.ts";
 import { LiveUpdates } from "./operations/live.ts";
 import { GatewayMetrics } from "./operations/metrics.ts";
-import { openTracing } from "./operations/span-export.ts";
+import { openTracing } from "./operations/spans.ts";
 
 /** An event with its file. */
 export type FileEvent = LedgerEvent & { readonly drop: string; readonly path: string };

@@ -13,8 +13,7 @@ import type { Ledger } from "./ledger/ledger.ts";
 import type { Outcome } from "./model.ts";
 import type { WebhookAnswer } from "./operations/application.ts";
 import type { ClockFault } from "./operations/state-of-work.ts";
-import type { ServiceEntry } from "./runs/steps/steps.ts";
-import { confirmRule, webhookAddress } from "./runs/steps/steps.ts";
+import { confirmRule, type ServiceEntry, webhookAddress } from "./runs/steps/steps.ts";
 import { segmentChanges } from "./spool/segment-changes.ts";
 
 export interface ServiceParts {

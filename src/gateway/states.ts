@@ -256,7 +256,7 @@ export const NOT_ACCEPTED_STATES = ALL_BATCH_STATES.filter(
   (state) => BATCH_STATES[state].isLeaf && state !== "accepted",
 );
 
-/** The states of batches. See `states.ts` for their meaning. */
+/** The states of batches. */
 export interface BatchFacts<State = BatchState> {
   readonly next: readonly State[];
   /** It waits for an answer, or to be sent. */
@@ -270,8 +270,6 @@ export interface BatchFacts<State = BatchState> {
 }
 
 export type BatchState = keyof typeof BATCH;
-
-// The states of arrivals. See `states.ts` for their meaning.
 
 export interface ArrivalFacts<State = ArrivalState> {
   readonly next: readonly State[];
@@ -288,7 +286,7 @@ export function standingOf(arrival: ArrivalState, run: RunState | null): FileSta
   return ARRIVAL_STATES[arrival].standing ?? (run === null ? "pending" : RUN_STATES[run].standing);
 }
 
-// The states of runs, one record each. The lists in `run-lists.ts`, counts, metrics, labels, and the checks and indexes
+// The states of runs, one record each. The lists below, counts, metrics, labels, and the checks and indexes
 // of the ledger derive from it.
 //
 // A run is `claimed` by a trigger, `fetched` into the spool, and while a worker has it, `mapping`. It is

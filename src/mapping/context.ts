@@ -8,7 +8,6 @@ import { iso, readIso } from "./iso-text.ts";
 import { localDateOf } from "./local-date.ts";
 import { createLookups } from "./lookup.ts";
 import type { MapContext, MapperFile, Reading, Target } from "./mapper.ts";
-import { checkTarget, shown } from "./mapper.ts";
 import type { Place } from "./model.ts";
 import { readNumber } from "./number.ts";
 import { type PendingDate, pendingDateOf } from "./pending-instant.ts";
@@ -22,6 +21,7 @@ import { placeOf, type RowTracker } from "./readers/row-place.ts";
 import type { Group, ReadingIndex } from "./reading-index.ts";
 import { type Findings, isRowError, placeAt, type Rejections, rowFault } from "./rejections.ts";
 import type { SourceZones } from "./source-zones.ts";
+import { checkTarget, shown } from "./targets.ts";
 import { createTimeTools } from "./time.ts";
 
 /** Number of letters from which a text may be a misspelt name. */

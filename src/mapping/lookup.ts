@@ -11,11 +11,11 @@ import { ConfigError, wordsOf } from "#core/errors.ts";
 import { counted, placeWords } from "#core/text.ts";
 import type { LookupFile } from "./contract.ts";
 import type { CellValue, Lookup, MapperFile, TextRow } from "./mapper.ts";
-import { shown } from "./mapper.ts";
 import { rowClass } from "./readers/header.ts";
 import { createMapperFile } from "./readers/mapper-file.ts";
 import { isFileError, RowError } from "./readers/row-error.ts";
 import { placeOf, RowTracker } from "./readers/row-place.ts";
+import { shown } from "./targets.ts";
 
 /** Limit on the size, since a table is held in memory. */
 const LOOKUP_BYTES_MAX = 64_000_000;

@@ -5,7 +5,7 @@
 
 import { systemCode, TransientError, wordsOf } from "#core/errors.ts";
 import { REGISTER } from "#core/register.ts";
-import { targetWords } from "#wire/push.ts";
+import { targetWords } from "#wire/target.ts";
 import { type BatchTotals, batchBodies, noTotals, OversizeError } from "./batches.ts";
 import { Conflicts } from "./conflicts.ts";
 import { conflictWords, type MappedTarget, type MapResult } from "./contract.ts";

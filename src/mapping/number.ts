@@ -4,8 +4,8 @@
  */
 
 import type { NumberOptions } from "./mapper.ts";
-import { shown } from "./mapper.ts";
 import { FileError, RowError } from "./readers/row-error.ts";
+import { shown } from "./targets.ts";
 
 const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const DECIMALS: ReadonlySet<string> = new Set([".", ","]);

@@ -3,7 +3,8 @@
  * whenever the memory limit is reached, and returned by target and date. The result depends on the readings alone, not
  * on the times of the spills.
  */
-import { type IdentifierKind, type PushTarget, targetWords } from "#wire/push.ts";
+import type { PushTarget } from "#wire/push.ts";
+import { type IdentifierKind, targetWords } from "#wire/target.ts";
 import { type Extra, Extras, NO_EXTRA } from "./extras.ts";
 import { OddDates, type OddSteps, STEP_MS_MAX } from "./plausible.ts";
 import { ReadingColumns, releaseColumns, takeColumns } from "./reading-columns.ts";

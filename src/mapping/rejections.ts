@@ -8,8 +8,7 @@ import { REGISTER } from "#core/register.ts";
 import type { Where } from "./mapper.ts";
 import type { MappingFinding, Place, Reason, RejectedReason, RejectedRow } from "./model.ts";
 import type { RowPlace } from "./readers/contract.ts";
-import type { RowFault } from "./readers/row-error.ts";
-import { isRowError, type RowError } from "./readers/row-error.ts";
+import { isRowError, type RowError, type RowFault } from "./readers/row-error.ts";
 import { placeOf, type RowTracker } from "./readers/row-place.ts";
 
 /** Limit on the refused rows that are kept in full. */

@@ -2,10 +2,10 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { ConfigError, wordsOf } from "#core/errors.ts";
-import { identifierKind, type SourceIdentifier, type TargetTexts } from "#wire/push.ts";
+import { identifierKind, type SourceIdentifier, type TargetTexts } from "#wire/target.ts";
 import type { IdZones, ZoneFile, ZoneTable } from "./contract.ts";
-import { shown } from "./mapper.ts";
 import { FileError, RowError } from "./readers/row-error.ts";
+import { shown } from "./targets.ts";
 
 /** Limit on the bytes of the tables that a thread caches for the next file, beside the latest. */
 const KEPT_BYTES_MAX = 32_000_000;

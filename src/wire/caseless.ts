@@ -3,7 +3,7 @@
  * (platform facts, *Push* and *Read and management interface*); values keep theirs.
  */
 import { z } from "zod";
-import { shownBeside } from "#core/text.ts";
+import { shownBeside } from "#core/shown-value.ts";
 
 /**
  * Wraps an object schema so that keys of the input are first brought to the schema's own spelling; unknown

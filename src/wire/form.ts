@@ -3,7 +3,7 @@
  * types and entities, and the fields `options` and `referenceTo`, are the hub's own (`docs/hub/structure.md`, *Forms*).
  */
 import { z } from "zod";
-import { shownBeside } from "#core/text.ts";
+import { shownBeside } from "#core/shown-value.ts";
 import { caseless, listOf, paging, queryBoolean } from "./caseless.ts";
 
 export const FORM_ENTITIES = { Site: 1, Source: 2 } as const;

@@ -1,6 +1,6 @@
 /** The errors of Fastify in words for those who write clients: what was wrong, and what is accepted. */
 import type { FastifyError, FastifyRequest } from "fastify";
-import { shownValue } from "#core/text.ts";
+import { shownValue } from "#core/shown-value.ts";
 
 const TYPES = [
   "application/json",

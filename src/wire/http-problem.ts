@@ -3,8 +3,8 @@
  * `problem.ts`.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
 import { frameworkWords } from "./framework-words.ts";
+import type { Problem } from "./problem.ts";
 
 export type ProblemCode =
   | "invalid-request"
@@ -28,20 +28,6 @@ export type ProblemCode =
   | "unavailable"
   | "not-supported"
   | "internal";
-
-export const problem = z.object({
-  type: z.string().optional(),
-  /** Stable word for programs, such as `missing-scope`. */
-  code: z.string().optional(),
-  title: z.string(),
-  status: z.number().int(),
-  detail: z.string().optional(),
-  /** One entry for each fault, with the path of the field. */
-  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
-});
-
-/** Carried by every call in the header `Api-Version`; without it the service follows its newest version. */
-export const API_VERSION = "1.7";
 
 export const TITLES: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -152,7 +138,3 @@ export function installProblemHandlers(
     return sendProblem(reply, new HttpProblem(404, "not-found", `no ${method} ${url}${known(url)}`), challenge);
   });
 }
-
-// Body of an error response. The specification shows no shape; the hub uses problem details (RFC 9457).
-
-export type Problem = z.infer<typeof problem>;

@@ -1,6 +1,6 @@
 /** Invitations to an account (an extension of Headgate, `docs/hub/people.md`, *Invitations and mail*). */
 import { z } from "zod";
-import { shownValue } from "#core/text.ts";
+import { shownValue } from "#core/shown-value.ts";
 import { anyCase, caseless, inOrder, paging, queryInteger } from "./caseless.ts";
 
 export const INVITATION_STATES = ["Open", "Accepted", "Withdrawn", "Expired"] as const;

@@ -3,7 +3,7 @@
  * afterwards. Written by hand since bodies hold tens of thousands of readings; `push.ts` is the same contract
  * as a schema.
  */
-import { shownValue } from "#core/text.ts";
+import { shownValue } from "#core/shown-value.ts";
 import { jsonFaultWords } from "./json-fault.ts";
 import type { PushElement, PushReading } from "./push.ts";
 

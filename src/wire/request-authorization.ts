@@ -1,6 +1,7 @@
 /** The headers `Authorization` and `Api-Version` of a request, as the hub and HTTP intakes read them. */
 import type { FastifyRequest } from "fastify";
-import { API_VERSION, HttpProblem, unauthenticated } from "./http-problem.ts";
+import { HttpProblem, unauthenticated } from "./http-problem.ts";
+import { API_VERSION } from "./problem.ts";
 
 /**
  * Returns the scheme in lower case and the rest of `Authorization`; both empty where it is missing or

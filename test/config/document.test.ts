@@ -5,8 +5,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { loadDocument, parseConfigText } from "#core/config/document.ts";
 import { ConfigError } from "#core/errors.ts";
+import { nearestName } from "#core/nearest-name.ts";
 import { duration, parseDuration, parseSize } from "#core/quantities.ts";
-import { nearestName } from "#core/text.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,7 +1,6 @@
 /** A gateway with an HTTP intake in this process, whose service is a hub that may be away. */
 import { mkdtemp, readdir, rm } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { waitUntilIdle } from "#app/cli/until-idle.ts";

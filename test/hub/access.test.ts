@@ -3,8 +3,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isPage } from "#hub/http/access.ts";
-import type { HubRoute } from "#hub/http/route.ts";
-import { ACCESS } from "#hub/http/route.ts";
+import { ACCESS, type HubRoute } from "#hub/http/route.ts";
 import { rightsPage, rolesOf } from "../../config/rights-page.ts";
 import { addressOf, startTestHub, type TestHub } from "./fixture.ts";
 

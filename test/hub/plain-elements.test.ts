@@ -9,8 +9,7 @@ import { applyOperations } from "#hub/push/apply.ts";
 import { ReadingColumns } from "#hub/store/columns.ts";
 import type { IngestTransaction, QueuedOperation } from "#hub/store/ingest.ts";
 import type { VariableFacts } from "#hub/store/records.ts";
-import type { TargetQuery } from "#hub/store/targets.ts";
-import { TargetBytes } from "#hub/store/targets.ts";
+import { TargetBytes, type TargetQuery } from "#hub/store/targets.ts";
 
 const CAPACITY = 20;
 const NOW_MS = Date.UTC(2026, 2, 1);

@@ -6,7 +6,7 @@ import { loadMapper } from "#mapping/load-mapper.ts";
 import { defineMapper, type MapContext, type Reading, z } from "#mapping/mapper.ts";
 import { digestMapper } from "#mapping/mapper-files.ts";
 import { parseSettings } from "#mapping/settings.ts";
-import { factsOf } from "#mapping/workers/mapper-versions.ts";
+import { factsOf } from "#mapping/workers/mapper-facts.ts";
 import { inputFile, mapWith } from "./kit.ts";
 
 const START = Date.UTC(2026, 2, 1);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MapContext, Reading } from "#mapping/mapper.ts";
-import { FileError, RowError } from "#mapping/mapper.ts";
+import { FileError, type MapContext, type Reading, RowError } from "#mapping/mapper.ts";
 import { FINDINGS_MAX, REJECTED_ROWS_MAX, shorten } from "#mapping/rejections.ts";
 import { mapWith } from "./kit.ts";
 

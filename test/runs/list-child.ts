@@ -6,7 +6,7 @@ import { createDrop } from "#gateway/drops/create.ts";
 import { dropOptions } from "#gateway/drops/options.ts";
 import type { FileEntry, FinishPlan } from "#gateway/model.ts";
 import { openSpool } from "#gateway/spool/spool.ts";
-import { publishSegment, type SegmentPart } from "#mapping/segment/writer.ts";
+import { publishSegment, type SegmentPart } from "#mapping/segment/publish.ts";
 
 export interface ListOrder {
   readonly root: string;

@@ -14,7 +14,7 @@ import { planFinish } from "#gateway/drops/finish.ts";
 import { dropOptions } from "#gateway/drops/options.ts";
 import { keptSegmentFiles, linesOf } from "#gateway/spool/segment-files.ts";
 import { openSpool, type Spool } from "#gateway/spool/spool.ts";
-import { publishSegment } from "#mapping/segment/writer.ts";
+import { publishSegment } from "#mapping/segment/publish.ts";
 import { entryAt, never } from "../drops/field.ts";
 import { laySegment } from "../spool/segment-layout.ts";
 import type { ListOrder } from "./list-child.ts";

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { findReadings } from "#gateway/spool/search.ts";
-import { targetWords } from "#wire/push.ts";
+import { targetWords } from "#wire/target.ts";
 import { GatewayRig, until } from "./gateway-rig.ts";
 
 const run = promisify(execFile);

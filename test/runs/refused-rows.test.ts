@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Finding } from "#app/cli/check.ts";
-import { checkTriggers } from "#app/cli/check.ts";
+import { checkTriggers, type Finding } from "#app/cli/check.ts";
 import { loadGatewayConfig } from "#gateway/config.ts";
 import { cancelNow } from "#gateway/runs/commands/cancel.ts";
 import { get } from "../operations/console/console-rig.ts";

@@ -19,8 +19,9 @@ import type { MappedFile } from "#mapping/contract.ts";
 import type { Reading } from "#mapping/mapper.ts";
 import { aboutOf } from "#mapping/segment/layout.ts";
 import { bodiesOf } from "#mapping/segment/payloads.ts";
+import { publishSegment } from "#mapping/segment/publish.ts";
 import { trailerAnywhere, trailerAtEnd } from "#mapping/segment/trailer.ts";
-import { createSegment, publishSegment, SegmentWriter } from "#mapping/segment/writer.ts";
+import { createSegment, SegmentWriter } from "#mapping/segment/writer.ts";
 import { mapWith } from "../mapping/kit.ts";
 
 const RUN = "01m7y3wv7m37a23mgyr2g8n1r2";

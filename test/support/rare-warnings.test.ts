@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { createLog, createRareWarning } from "#core/log.ts";
+import { createLog } from "#core/log.ts";
+import { createRareWarning } from "#core/rare-warnings.ts";
 
 it("writes one line a minute, with how often it happened since the line before", () => {
   const lines: { from: string; refused: number; msg: string }[] = [];

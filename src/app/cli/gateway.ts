@@ -8,7 +8,7 @@ import { type Gateway, startGateway } from "#gateway/gateway.ts";
 import { ServiceManager } from "#gateway/operations/service-manager.ts";
 import { Reloading } from "#gateway/reload.ts";
 import { type CommandFrame, configOption, userName } from "./command.ts";
-import { controlMigrations } from "./migrate/control.ts";
+import { controlMigrations } from "./migrate/lazy-control.ts";
 import { passingAsFailure, print, printConcern, printJson, summaryLine } from "./output.ts";
 import { limitHeapGrowth, waitUntilIdle } from "./until-idle.ts";
 

@@ -1,7 +1,7 @@
 /** `headgate pause` and `headgate resume`: stop polling a drop, or stop claiming by a trigger. */
 
 import { ConfigError } from "#core/errors.ts";
-import { nearestName } from "#core/text.ts";
+import { nearestName } from "#core/nearest-name.ts";
 import type { GatewayConfig } from "#gateway/config.ts";
 import { EFFECTS } from "#gateway/console/subjects.ts";
 import type { Pause } from "#gateway/model.ts";

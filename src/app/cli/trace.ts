@@ -16,7 +16,7 @@ import type { ReadingQuery } from "#gateway/spool/target-index.ts";
 import type { HubOptions } from "#hub/options.ts";
 import { byAttention, findingWords } from "#mapping/contract.ts";
 import { ServiceClient } from "#wire/client/index.ts";
-import { targetWords } from "#wire/push.ts";
+import { targetWords } from "#wire/target.ts";
 import type { ServiceOperation } from "#wire/webhook.ts";
 import type { CommandFrame } from "./command.ts";
 import { limitOption, openLedgerToRead, searchLedgers } from "./ledger/ledger-view.ts";

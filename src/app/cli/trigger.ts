@@ -1,7 +1,7 @@
 /** `headgate trigger test`: which trigger claims each file name, and why the others do not. */
 
 import { ConfigError, invalidOption } from "#core/errors.ts";
-import { nearestName } from "#core/text.ts";
+import { nearestName } from "#core/nearest-name.ts";
 import { type GatewayConfig, isInsideHub } from "#gateway/config.ts";
 import { IN_ZIP, type NameTest, testName } from "#gateway/name-test.ts";
 import { triggerFault } from "#gateway/trigger-report.ts";

@@ -1,8 +1,8 @@
 /** The configuration of the gateway inside a hub, made from that of the hub. */
 import { hostname } from "node:os";
 import { type GatewayConfig, innerGatewayConfig } from "#gateway/config.ts";
+import { gatewayPlaces } from "#hub/gateway-places.ts";
 import type { HubOptions } from "#hub/options.ts";
-import { gatewayPlaces } from "#hub/options.ts";
 import { readStore } from "#hub/store/open.ts";
 
 /** A file that another hub took is only found by a poll. */

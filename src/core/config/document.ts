@@ -4,9 +4,9 @@ import { dirname, resolve } from "node:path";
 import { isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import type { z } from "zod";
 import { ConfigError, type ErrorFacts, systemCode, wordsOf } from "../errors.ts";
+import { nearestName } from "../nearest-name.ts";
 import { keepSecret } from "../secrets.ts";
 import { startFault } from "../start-fault.ts";
-import { nearestName } from "../text.ts";
 import { inputSchemaOf } from "./json-schema.ts";
 import { secretsOf, wordsOfSchema } from "./secrets.ts";
 

@@ -19,9 +19,6 @@ import {
   WWWAuthenticateChallengeError,
 } from "openid-client";
 import type { ProviderSettings } from "./options.ts";
-import "@fastify/cookie";
-import type { FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
 
 /** Values that the answer of the provider is checked against. */
 export interface Checks {
@@ -47,16 +44,6 @@ export interface ProviderClient<Settings extends ProviderSettings = ProviderSett
   /** Whether the provider can be found: its discovery, asked for again. */
   discover(): Promise<void>;
 }
-
-const shape = z.strictObject({
-  provider: z.string(),
-  checks: z.strictObject({ state: z.string(), nonce: z.string(), verifier: z.string() }),
-  to: z.string().nullable(),
-  expiresMs: z.number(),
-});
-
-/** To sign in at the provider. */
-export const ATTEMPT_MS = 15 * 60_000;
 
 /** Characters of a name. */
 const NAME_CHARACTERS_MAX = 200;
@@ -266,47 +253,4 @@ function isClaimed(claimed: unknown, value: ClaimRule["value"]): boolean {
 function isNothing(claimed: unknown): boolean {
   if (claimed === undefined || claimed === null || claimed === false || claimed === "") return true;
   return Array.isArray(claimed) && claimed.length === 0;
-}
-
-// A sign-in that is in progress at a provider. It is kept in a cookie of the browser that began it, so that the answer
-// counts in that browser alone, and at any of several processes.
-
-interface Attempt {
-  readonly provider: string;
-  readonly checks: Checks;
-  /** Path of this server to which the person wanted; null: no certain one. */
-  readonly to: string | null;
-  readonly expiresMs: number;
-}
-
-interface AttemptCookie {
-  write(reply: FastifyReply, attempt: Attempt): void;
-  /** Null: there is none, or it is no longer valid. */
-  read(request: FastifyRequest, nowMs: number): Attempt | null;
-  clear(reply: FastifyReply): void;
-}
-
-export function createAttemptCookie(cookie: string, isSecure: boolean): AttemptCookie {
-  // A browser takes a cookie of this prefix from nothing but this very host over TLS.
-  const name = isSecure ? `__Host-${cookie}` : cookie;
-  const attributes = { path: "/", httpOnly: true, sameSite: "lax", secure: isSecure } as const;
-  return {
-    write(reply, attempt) {
-      const value = Buffer.from(JSON.stringify(attempt)).toString("base64url");
-      void reply.setCookie(name, value, { ...attributes, maxAge: ATTEMPT_MS / 1_000 });
-    },
-    read(request, nowMs) {
-      const attempt = attemptOf(request.server.parseCookie(request.headers.cookie ?? "")[name]);
-      return attempt !== null && attempt.expiresMs > nowMs ? attempt : null;
-    },
-    clear: (reply) => void reply.clearCookie(name, attributes),
-  };
-}
-
-function attemptOf(value: string | undefined): Attempt | null {
-  try {
-    return shape.parse(JSON.parse(Buffer.from(value ?? "", "base64url").toString("utf8")));
-  } catch {
-    return null;
-  }
 }

@@ -3,7 +3,7 @@ import { basename } from "node:path/posix";
 import { nameForms } from "#core/file-names.ts";
 import { type SharedQuery, shareQuery } from "#core/shared-query.ts";
 import { bodiesOf } from "#mapping/segment/payloads.ts";
-import { identifierKind, SOURCE_IDENTIFIERS, type TargetTexts, targetWords } from "#wire/push.ts";
+import { identifierKind, SOURCE_IDENTIFIERS, type TargetTexts, targetWords } from "#wire/target.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { FileFilter, ListedFile, TargetKey, TracedFile } from "../ledger/ledger.ts";
 import type { Arrival, Batch, Run, TargetFacts } from "../model.ts";

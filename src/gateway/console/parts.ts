@@ -1,4 +1,4 @@
-/** What the endpoints of the console ask: the parts of a gateway that answer them. */
+/** The parts of a gateway that answer the endpoints of the console. */
 import type { Clock } from "#core/clock.ts";
 import type { Logger } from "#core/log.ts";
 import type { OpenMapping } from "#mapping/workers/open.ts";

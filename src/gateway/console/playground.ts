@@ -29,7 +29,7 @@ import { isBundled } from "#mapping/workers/bundled.ts";
 import { createCatalogue } from "#mapping/workers/catalogue.ts";
 import { type DryRunFiles, type DryRuns, openDryRuns } from "#mapping/workers/dry-run.ts";
 import { createInspector } from "#mapping/workers/inspector.ts";
-import { targetWords } from "#wire/push.ts";
+import { targetWords } from "#wire/target.ts";
 import { ianaZone } from "#wire/zones.ts";
 import type { Closer } from "../closers.ts";
 import type { GatewayConfig } from "../config.ts";

@@ -2,7 +2,8 @@
 
 import { ConfigError } from "#core/errors.ts";
 import { parsedJson } from "#core/text.ts";
-import { pushTarget, TARGET_FIELDS, targetWords } from "#wire/push.ts";
+import { pushTarget } from "#wire/push.ts";
+import { TARGET_FIELDS, targetWords } from "#wire/target.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch } from "../model.ts";
 import { placedAt } from "../operation-rows.ts";

@@ -1,8 +1,7 @@
 /** Handlers of the endpoints about triggers. */
 
 import { createCatalogue } from "#mapping/workers/catalogue.ts";
-import type { GatewayConfig } from "../config.ts";
-import { isInsideHub } from "../config.ts";
+import { type GatewayConfig, isInsideHub } from "../config.ts";
 import { testName } from "../name-test.ts";
 import type { HandlersOf } from "../operations/api/endpoint.ts";
 import type { TriggerFacts, triggerEndpoints } from "../operations/api/triggers.ts";

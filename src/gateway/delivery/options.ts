@@ -1,7 +1,7 @@
 /** Sections `services[]` and `push` of the configuration. */
 import { z } from "zod";
 import { duration, size } from "#core/quantities.ts";
-import { API_VERSION } from "#wire/http-problem.ts";
+import { API_VERSION } from "#wire/problem.ts";
 import type { GuardPolicy } from "./delivery.ts";
 
 const address = (words: string) => z.url({ protocol: /^https?$/ }).describe(words);

@@ -5,7 +5,7 @@ import { type Clock, clockFault, clockOffset } from "#core/clock.ts";
 import { HeadgateError, TransientError, wordsOf } from "#core/errors.ts";
 import type { ServiceClient, Token } from "#wire/client/index.ts";
 import { usualAggregate } from "#wire/data.ts";
-import { API_VERSION } from "#wire/http-problem.ts";
+import { API_VERSION } from "#wire/problem.ts";
 import { CONSEQUENCES, judge } from "./retry-table.ts";
 
 export interface ProbeLine {

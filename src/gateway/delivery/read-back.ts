@@ -4,7 +4,7 @@ import { type Clock, isoInstant } from "#core/clock.ts";
 import { HeadgateError, InvariantError, TransientError, wordsOf } from "#core/errors.ts";
 import type { ServiceClient } from "#wire/client/index.ts";
 import type { DataQuery, DataRow } from "#wire/data.ts";
-import { targetWords } from "#wire/push.ts";
+import { targetWords } from "#wire/target.ts";
 import type { ServiceOperation } from "#wire/webhook.ts";
 import type { Batch, DiscardedTarget, Outcome, PushElement, Run } from "../model.ts";
 import { parseElements, restoreChildren } from "./children.ts";

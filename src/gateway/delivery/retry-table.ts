@@ -2,7 +2,7 @@
  * The meaning of each response to a push and its consequence, as data (specification, *Errors*). The first
  * rule wins whose range holds the status and whose words, if any, are in the message. No response at all
  * (connection refused or reset, timeout) is `transient`, and its outcome is unknown: the same bytes are sent
- * again, never split (`unknown-outcome.ts`).
+ * again, never split (`delivery.ts`).
  */
 import type { PushAnswer } from "#wire/client/index.ts";
 

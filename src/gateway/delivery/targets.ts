@@ -13,7 +13,7 @@ import {
   type VariableFacts,
 } from "#wire/client/index.ts";
 import type { PushTarget } from "#wire/push.ts";
-import { type IdentifierKind, identifierKind, targetWords } from "#wire/push.ts";
+import { type IdentifierKind, identifierKind, targetWords } from "#wire/target.ts";
 
 export interface MatchedVariable {
   readonly id: number;

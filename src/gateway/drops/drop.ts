@@ -81,13 +81,13 @@ export interface Drop {
   finish(planned: readonly FinishPlanned[], signal: AbortSignal): Promise<readonly Settled<FinishResult>[]>;
 
   /**
-   * The first half of `finish` (`set-aside.ts`) for a list, where the drop does that at a lower cost than one
+   * The first half of `finish` for a list, where the drop does that at a lower cost than one
    * by one.
    */
   setAside?(planned: readonly FinishPlanned[], signal: AbortSignal): Promise<readonly Settled<SetAside>[]>;
 
   /**
-   * Lends the operations that move files at the drop, for finishing in halves (`set-aside.ts`). `path` is the
+   * Lends the operations that move files at the drop, for finishing in halves. `path` is the
    * subject of errors, which are those of `finish`. Absent where files cannot be renamed, as at the HTTP
    * intake.
    */

@@ -1,6 +1,6 @@
 /** Resolves the targets of a migration to variables of the service. */
 
-import { targetWords } from "#wire/push.ts";
+import { targetWords } from "#wire/target.ts";
 import type { PushTarget } from "../model.ts";
 import type { Expectation } from "./report/expectation.ts";
 

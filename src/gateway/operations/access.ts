@@ -6,7 +6,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { InvariantError } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
-import { createRareWarning } from "#core/log.ts";
+import { createRareWarning } from "#core/rare-warnings.ts";
 import { uriDecoded } from "#core/text.ts";
 import type { Person } from "./api/endpoint.ts";
 import type { Console } from "./console/console.ts";

@@ -60,7 +60,7 @@ export class GatewayMetrics {
   constructor(registry: Registry, clock: Pick<Clock, "now"> = systemClock) {
     this.registry = registry;
     this.#seconds = () => clock.now().epochMilliseconds / 1000;
-    // Exemplars need it; each response chooses its own format (`exposition.ts`).
+    // Exemplars need it; each response chooses its own format (`application.ts`).
     (registry as Registry<RegistryContentType>).setContentType(OPEN_METRICS);
     const registers = [registry];
     const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>

@@ -4,8 +4,7 @@
  * backlog that moves is no false alarm.
  */
 
-import type { Clock } from "#core/clock.ts";
-import { isoInstant } from "#core/clock.ts";
+import { type Clock, isoInstant } from "#core/clock.ts";
 import { wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
 import type { LaneHead, Ledger } from "../ledger/ledger.ts";

@@ -14,9 +14,9 @@ import {
   ServiceClient,
   type Structure,
 } from "#wire/client/index.ts";
-import { type IdentifierKind, identifierKind } from "#wire/push.ts";
 import { QUANTITY_TYPES, TIME_PERIODS, VARIABLE_TYPES } from "#wire/referentials.ts";
 import type { Site, Source, Variable } from "#wire/structure.ts";
+import { type IdentifierKind, identifierKind } from "#wire/target.ts";
 import { type ListedUnit, namesUnit } from "#wire/units.ts";
 import { impossible } from "./template.ts";
 import { resolveBegun } from "./unfinished-creations.ts";

@@ -15,8 +15,8 @@ import {
 } from "#mapping/readers/master-data/columns.ts";
 import { columnOf, type StatedRow, type TableRules } from "#mapping/readers/master-data/rows.ts";
 import type { PushTarget } from "#wire/push.ts";
-import { targetWords } from "#wire/push.ts";
 import type { VariableBody } from "#wire/structure.ts";
+import { targetWords } from "#wire/target.ts";
 import { namesUnit } from "#wire/units.ts";
 import { GENERIC_TYPE } from "./options.ts";
 import { impossible } from "./template.ts";

@@ -2,10 +2,10 @@
 
 import { RejectedError } from "#core/errors.ts";
 import { REGISTER } from "#core/register.ts";
-import { type IdentifierKind, identifierKind, targetWords } from "#wire/push.ts";
 import { spacingOf } from "#wire/referentials/step-length.ts";
 import { QUANTITY_TYPES } from "#wire/referentials.ts";
 import type { SourceBody, VariableBody } from "#wire/structure.ts";
+import { type IdentifierKind, identifierKind, targetWords } from "#wire/target.ts";
 import { type ListedUnit, namesUnit } from "#wire/units.ts";
 import type { TargetFacts } from "../model.ts";
 import type { ProvisionTemplate } from "./options.ts";

@@ -1,6 +1,6 @@
 /**
  * The usual work of the spool for many runs, in a thread. A run that fails is left to the spool, which resumes it and
- * reports the fault (`spool-disk.ts`). Each thread loads this module, so it imports next to nothing.
+ * reports the fault (`spool.ts`). Each thread loads this module, so it imports next to nothing.
  */
 import {
   closeSync,

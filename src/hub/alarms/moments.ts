@@ -8,8 +8,7 @@ import type { HubStore } from "../store/store.ts";
 import type { Memory } from "./conditions.ts";
 import type { Rule, StateChange } from "./progress.ts";
 import { lastTime, nextCounted, nextTime } from "./schedule.ts";
-import type { Watched } from "./watched.ts";
-import { GAP_SHOWN_MS, zoneOf } from "./watched.ts";
+import { GAP_SHOWN_MS, type Watched, zoneOf } from "./watched.ts";
 
 const MINUTE_MS = 60_000;
 const NEVER = Number.NEGATIVE_INFINITY;

@@ -14,10 +14,10 @@ import { kindOf } from "../files/kinds.ts";
 import { requireFileName } from "../files/names.ts";
 import { FRAME_BYTES_MAX, onlyPart, parseMultipart } from "../files/only-part.ts";
 import type { StoredFiles } from "../files/service.ts";
+import { NO_PLACE } from "../gateway-places.ts";
 import { callerOf } from "../http/access.ts";
 import { invalidField, notSupported, parsed } from "../http/problems.ts";
 import { described } from "../http/route.ts";
-import { NO_PLACE } from "../options.ts";
 import { readWebhookUrl } from "../push/routes.ts";
 import { ONE } from "../structure/pages.ts";
 

@@ -9,7 +9,7 @@ import { pipeline } from "node:stream/promises";
 import type { Clock } from "#core/clock.ts";
 import { systemCode, wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
-import { createRareWarning } from "#core/log.ts";
+import { createRareWarning } from "#core/rare-warnings.ts";
 import type { HubOptions } from "../options.ts";
 import type { FileRecord, FileStore, ScanVerdict } from "../store/stored-files.ts";
 import { BlobMissing, type BlobStore } from "./blobs.ts";

@@ -4,12 +4,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { HttpProblem, unauthenticated } from "#wire/http-problem.ts";
-import type { BrowserSession, Sessions } from "../sessions/sessions.ts";
-import { admitToPage } from "../sessions/sessions.ts";
+import { admitToPage, type BrowserSession, type Sessions } from "../sessions/sessions.ts";
 import { type AccessRule, callerBy, type Guard, type Principal } from "../token/guard.ts";
 import { hasRight } from "../token/rights.ts";
-import type { HubRoute, RouteFacts } from "./route.ts";
-import { ACCESS } from "./route.ts";
+import { ACCESS, type HubRoute, type RouteFacts } from "./route.ts";
 
 /** A request that takes longer is admitted again. */
 const LASTING_MS = 1_000;

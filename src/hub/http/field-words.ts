@@ -1,6 +1,6 @@
 /** Faults of a parameter or a field, in words for its sender: what it has to be, and what came instead. */
 import { z } from "zod";
-import { shownBeside, shownValue } from "#core/text.ts";
+import { shownBeside, shownValue } from "#core/shown-value.ts";
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0];
 

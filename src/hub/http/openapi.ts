@@ -18,8 +18,7 @@ import {
   webhookBody,
 } from "#wire/index.ts";
 import type { AccessRule } from "../token/guard.ts";
-import type { HubRoute, RouteFacts } from "./route.ts";
-import { ACCESS } from "./route.ts";
+import { ACCESS, type HubRoute, type RouteFacts } from "./route.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { nearestName } from "#core/text.ts";
+import { nearestName } from "#core/nearest-name.ts";
 import { knownNames } from "#wire/caseless.ts";
 import { type HttpProblem, invalidRequest } from "#wire/http-problem.ts";
 import { bareOperationId } from "#wire/push-request.ts";

@@ -1,7 +1,7 @@
 /** The frame of the hub's pages, with what it shows of the session, and the headers of every page. */
 import { hash } from "node:crypto";
-import { documentOf } from "#pages/kit/html.ts";
 import { Button, type Content, Form, html, Layout, type PageLink, STYLESHEET } from "#pages/kit/index.ts";
+import { documentOf } from "#pages/kit/render.ts";
 import type { BrowserSession } from "../sessions/sessions.ts";
 
 const PRODUCT = "Headgate hub";

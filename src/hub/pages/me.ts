@@ -5,8 +5,7 @@ import { ownFact } from "../sessions/sessions.ts";
 import { recordAboutPerson } from "../store/people/audit.ts";
 import { changeUser } from "../store/people/users.ts";
 import { isAdmin, mayAccess, rolesIn } from "../token/rights.ts";
-import type { Answer, MemberVisit, Pages } from "./page.ts";
-import { notAsAnother, ownPage } from "./page.ts";
+import { type Answer, type MemberVisit, notAsAnother, ownPage, type Pages } from "./page.ts";
 import { statusOf } from "./sign-in.ts";
 
 const NAME_CHARACTERS_MAX = 200;

@@ -2,9 +2,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { wordsOf } from "#core/errors.ts";
 import { localPath } from "#core/pages/browser.ts";
+import { ATTEMPT_MS, createAttemptCookie } from "#core/sign-on/attempt.ts";
 import {
-  ATTEMPT_MS,
-  createAttemptCookie,
   createProviderClient,
   type ProviderClient,
   redirectUriOf,

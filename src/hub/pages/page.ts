@@ -6,8 +6,7 @@ import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "#core/pages
 import { type Content, type Element, html, Notice, type PageLink, Tabs } from "#pages/kit/index.ts";
 import { HttpProblem, TITLES } from "#wire/http-problem.ts";
 import type { HubContext } from "../context.ts";
-import type { Access } from "../http/route.ts";
-import { described } from "../http/route.ts";
+import { type Access, described } from "../http/route.ts";
 import type { BrowserSession } from "../sessions/sessions.ts";
 import { hasRight, type Right } from "../token/rights.ts";
 import { type Page, textOfPage } from "./frame.ts";

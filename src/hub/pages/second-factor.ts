@@ -11,8 +11,7 @@ import {
   totpUri,
 } from "../sessions/second-factor.ts";
 import { countRecoveryCodes } from "../store/sessions/second-factors.ts";
-import type { Answer, MemberVisit, Pages } from "./page.ts";
-import { notAsAnother, ownPage } from "./page.ts";
+import { type Answer, type MemberVisit, notAsAnother, ownPage, type Pages } from "./page.ts";
 import { statusOf, tooManyPage, waitFault } from "./sign-in.ts";
 
 const TITLE = "Second factor";

@@ -16,8 +16,7 @@ import type { HubContext } from "../context.ts";
 import { actorIn } from "../sessions/sessions.ts";
 import type { ApiTokenRecord } from "../store/people/api-tokens.ts";
 import { endToken, makeToken } from "../users/caller.ts";
-import type { Answer, MemberVisit, Pages } from "./page.ts";
-import { notAsAnother, ownPage } from "./page.ts";
+import { type Answer, type MemberVisit, notAsAnother, ownPage, type Pages } from "./page.ts";
 import { statusOf } from "./sign-in.ts";
 
 const TITLE = "Personal tokens";

@@ -5,7 +5,8 @@
 import { fileURLToPath } from "node:url";
 import { Piscina } from "piscina";
 import { type Clock, isoInstant } from "#core/clock.ts";
-import { createRareWarning, type Logger } from "#core/log.ts";
+import type { Logger } from "#core/log.ts";
+import { createRareWarning } from "#core/rare-warnings.ts";
 import { besideModule } from "#core/threads/beside.ts";
 import { targetWords } from "#wire/index.ts";
 import type { HubOptions } from "../options.ts";

@@ -8,8 +8,7 @@ import { identifierKind, PushBodyFault, type PushElement, readElement, readPushP
 import { endOfString, skipBlanks } from "#wire/push-scan.ts";
 import type { ReadingColumns } from "../store/columns.ts";
 import type { VariableFacts } from "../store/records.ts";
-import type { TargetQuery } from "../store/targets.ts";
-import { endOfTarget, type TargetBytes } from "../store/targets.ts";
+import { endOfTarget, type TargetBytes, type TargetQuery } from "../store/targets.ts";
 import { plainInstantMs } from "../time.ts";
 
 export interface PlainParts {

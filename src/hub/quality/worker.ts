@@ -4,8 +4,7 @@ import { wordsOf } from "#core/errors.ts";
 import { isDatabaseTrouble } from "#core/sql/trouble.ts";
 import { openSeries } from "../store/open.ts";
 import { judge } from "./judge.ts";
-import type { SeriesAnswer, SeriesJob } from "./losses.ts";
-import { lossRows } from "./losses.ts";
+import { lossRows, type SeriesAnswer, type SeriesJob } from "./losses.ts";
 import type { SeriesThread } from "./service.ts";
 
 const { store: options } = workerData as SeriesThread;

@@ -11,8 +11,7 @@ import type { UserRecord } from "../store/people/records.ts";
 import { setPassword } from "../store/people/users.ts";
 import { endOpenedBy, isOpen } from "../store/sessions/sessions.ts";
 import { ended, requireSame } from "../users/caller.ts";
-import type { BrowserSession } from "./sessions.ts";
-import { ownFact } from "./sessions.ts";
+import { type BrowserSession, ownFact } from "./sessions.ts";
 
 /** A mail about a change is of use for this long. */
 const NEWS_MS = 7 * 86_400_000;

@@ -1,7 +1,6 @@
 /** The facts that the hub takes from the claims of a person. */
 
-import type { SignedOn } from "#core/sign-on/provider.ts";
-import { type Claims, fits, nameOf } from "#core/sign-on/provider.ts";
+import { type Claims, fits, nameOf, type SignedOn } from "#core/sign-on/provider.ts";
 import { userNameFault } from "#wire/index.ts";
 import type { ExternalPerson } from "../store/sign-on/external-identities.ts";
 import type { OidcProvider } from "./options.ts";

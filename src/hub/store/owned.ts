@@ -1,6 +1,5 @@
 /** Rows that belong to an account, and how many it may have. */
-import type { Limited } from "../account-limits.ts";
-import { AccountFull } from "../account-limits.ts";
+import { AccountFull, type Limited } from "../account-limits.ts";
 import { row, type Steps, type StoreDialect } from "./database.ts";
 
 /** Whether the parent belongs to the account; it is not removed until the transaction ends. */

@@ -44,11 +44,9 @@ import { createSessionStore } from "./sessions/sessions.ts";
 import { createExternalIdentityStore } from "./sign-on/external-identities.ts";
 import { createSliceStore } from "./slices.ts";
 import { createSourceZoneStore } from "./source-zones.ts";
-import type { MailStores } from "./store.ts";
-import { createViewStore, type HubStore } from "./store.ts";
+import { createViewStore, type HubStore, type MailStores } from "./store.ts";
 import { createOriginStore } from "./stored/origins.ts";
-import type { StructureStore } from "./structure-changes.ts";
-import { ownedSource, structureChanges } from "./structure-changes.ts";
+import { ownedSource, type StructureStore, structureChanges } from "./structure-changes.ts";
 import { writeStructure } from "./structure-hold.ts";
 import {
   SOURCES,

@@ -26,8 +26,15 @@ import {
 } from "./events/structure-events.ts";
 import type { FilterNode } from "./filter.ts";
 import type { SqlValue } from "./filter-sql.ts";
-import type { ChangedValues, HeldForms, JudgeValues } from "./form-values.ts";
-import { clearReferences, heldForms, putValues, zoneOfSource } from "./form-values.ts";
+import {
+  type ChangedValues,
+  clearReferences,
+  type HeldForms,
+  heldForms,
+  type JudgeValues,
+  putValues,
+  zoneOfSource,
+} from "./form-values.ts";
 import type {
   Listing,
   Page,

@@ -4,7 +4,7 @@
  * document again and again.
  */
 import jsonPatch, { type Operation } from "fast-json-patch";
-import { shownBeside, shownValue } from "#core/text.ts";
+import { shownBeside, shownValue } from "#core/shown-value.ts";
 import { invalidRequest } from "#wire/http-problem.ts";
 import { isFields, sameName } from "../forms/names.ts";
 import { unfit } from "../http/problems.ts";

@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net";
 import type { Logger } from "#core/log.ts";
-import { createRareWarning } from "#core/log.ts";
+import { createRareWarning } from "#core/rare-warnings.ts";
 import { addressKey } from "#core/sign-in/throttle.ts";
 import type { TransferOptions } from "./options.ts";
 

@@ -3,7 +3,7 @@ import { timingSafeEqual } from "node:crypto";
 import ssh2, { type ParsedKey } from "ssh2";
 import { ConfigError } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
-import { createRareWarning } from "#core/log.ts";
+import { createRareWarning } from "#core/rare-warnings.ts";
 import type { Passwords } from "#core/sign-in/passwords.ts";
 import type { HubOptions } from "../options.ts";
 import type { PeopleStore } from "../store/people/people.ts";

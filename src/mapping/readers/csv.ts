@@ -8,8 +8,7 @@ import { type Input, smallUtf8, utf8Chunks } from "./decode.ts";
 import { type Header, readHeader, rowClass, unnamedFault } from "./header.ts";
 import { PREAMBLE_LINES_MAX, ROW_BYTES_MAX } from "./limits.ts";
 import { type NamedColumns, PlainRows } from "./plain-rows.ts";
-import type { RefuseRow, RowFault } from "./row-error.ts";
-import { UnreadableError } from "./row-error.ts";
+import { type RefuseRow, type RowFault, UnreadableError } from "./row-error.ts";
 import { stampPlace } from "./row-place.ts";
 
 /**

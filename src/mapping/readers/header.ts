@@ -3,7 +3,7 @@
  * and never a missing value.
  */
 
-import { nearestName } from "#core/text.ts";
+import { nearestName } from "#core/nearest-name.ts";
 import type { HeaderOptions } from "./contract.ts";
 import { FileError, UnreadableError } from "./row-error.ts";
 

@@ -8,7 +8,7 @@ import { digestMapper, locateMapper, mapperNames, nameOf } from "../mapper-files
 import { settingsFault } from "../settings.ts";
 import { isBundled, searchFolders } from "./bundled.ts";
 import { createInspector, type Inspector } from "./inspector.ts";
-import { factsOf, VERSION_DEFAULT } from "./mapper-versions.ts";
+import { factsOf, VERSION_DEFAULT } from "./mapper-facts.ts";
 import type { MapperModule } from "./messages.ts";
 
 /**

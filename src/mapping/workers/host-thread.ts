@@ -26,7 +26,7 @@ import { readSpan } from "../segment/trailer.ts";
 import { type BatchSink, createSegmentPart, SegmentWriter } from "../segment/writer.ts";
 import { settingsFault } from "../settings.ts";
 import { dropLinks, returnCache } from "./compiled-modules.ts";
-import { factsOf } from "./mapper-versions.ts";
+import { factsOf } from "./mapper-facts.ts";
 import type {
   FromThread,
   JobList,

@@ -4,23 +4,19 @@
  * the old one continues from its copy, with a warning. Runs keep the version that they are bound to, also
  * after a restart.
  */
-
-import { z } from "zod";
 import { type Clock, systemClock } from "#core/clock.ts";
 import { ConfigError, wordsOf } from "#core/errors.ts";
 import type { Logger } from "#core/log.ts";
 import { casesDigest, listCases } from "../authoring/case-files.ts";
-import { CONFLICT_RULE_DEFAULT, CONFLICTS_SETTING, conflictRule } from "../conflicts.ts";
 import type { MapperVersions } from "../contract.ts";
 import { loadMapper } from "../load-mapper.ts";
-import type { Mapper } from "../mapper.ts";
 import { digestMapper, locateMapper, readMapper } from "../mapper-files.ts";
 import type { MapperIdentity } from "../model.ts";
-import { DATES_SETTING, dateRules } from "../plausible.ts";
 import { isBundled, searchFolders } from "./bundled.ts";
 import type { Inspector } from "./inspector.ts";
 import { type CurrentVersion, createMapperCopies, type MapperCopies, type SharedMappers } from "./mapper-copies.ts";
-import type { MapperFacts, MapperModule } from "./messages.ts";
+import { factsOf } from "./mapper-facts.ts";
+import type { MapperModule } from "./messages.ts";
 
 export interface VersionsParts {
   /** Absolute; the bundled mappers are added. */
@@ -39,9 +35,6 @@ export interface RefusedVersion {
   readonly mapper: string;
   readonly reason: string;
 }
-
-/** Version of a mapper that names none. */
-export const VERSION_DEFAULT = "0.0.0";
 
 const WATCH_EVERY_MS = 2_000;
 /**
@@ -293,26 +286,4 @@ function refusedWords(error: ConfigError, current: CurrentVersion | null): strin
   const consequence =
     current === null ? "its files go into quarantine" : `new files are still mapped by ${words(current)}`;
   return `${wordsOf(error)}; ${consequence}`;
-}
-
-// The facts of a mapper, as plain data that can be sent between processes.
-
-export function factsOf(mapper: Mapper): MapperFacts {
-  const own = z.toJSONSchema(mapper.settings ?? z.strictObject({}), { io: "input", unrepresentable: "any" });
-  const conflicts = z.toJSONSchema(conflictRule.default(mapper.conflicts ?? CONFLICT_RULE_DEFAULT), {
-    io: "input",
-  });
-  delete conflicts.$schema;
-  const dates = z.toJSONSchema(dateRules, { io: "input" });
-  delete dates.$schema;
-  const common = { [CONFLICTS_SETTING]: conflicts, [DATES_SETTING]: dates };
-  const schema = own.properties === undefined ? own : { ...own, properties: { ...own.properties, ...common } };
-  return {
-    name: mapper.name,
-    version: String(mapper.version ?? VERSION_DEFAULT),
-    summary: String(mapper.summary),
-    sourceZone: mapper.sourceZone === true,
-    // As text and back, since a mapper may return more than plain data.
-    settingsSchema: JSON.parse(JSON.stringify(schema)) as unknown,
-  };
 }

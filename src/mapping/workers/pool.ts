@@ -14,7 +14,7 @@ import { digestMapper, locateMapper } from "../mapper-files.ts";
 import type { MapperIdentity, Reason } from "../model.ts";
 import type { WorkersOptions } from "../options.ts";
 import { reasonOf } from "../rejections.ts";
-import { discardPart, publishSegment } from "../segment/writer.ts";
+import { discardPart, publishSegment } from "../segment/publish.ts";
 import { isBundled, searchFolders } from "./bundled.ts";
 import type { HostLimits } from "./host-process.ts";
 import { ListTurns, type Load } from "./list-turns.ts";

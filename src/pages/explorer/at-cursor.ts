@@ -2,8 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Element, html } from "../kit/html.ts";
 import { dateWords } from "../kit/zone.ts";
-import type { Cursor } from "./chart.ts";
-import { COLOURS, unitOf } from "./chart.ts";
+import { COLOURS, type Cursor, unitOf } from "./chart.ts";
 import { dateText, sameTimes } from "./columns.ts";
 import type { Loaded } from "./loaded.ts";
 import { numberWords, VALUE_DIGITS } from "./numbers.ts";

@@ -1,13 +1,7 @@
 /** The template tag of all components. Values are escaped by the renderer, on the server as in the browser. */
 import type { ComponentChildren, VNode } from "preact";
-import { renderToString } from "preact-render-to-string";
 
 export { html } from "htm/preact";
 /** Anything that may stand between two tags. */
 export type Content = ComponentChildren;
 export type Element = VNode;
-
-/** Components to text, on the server. */
-export function documentOf(page: Element): string {
-  return `<!doctype html>\n${renderToString(page)}`;
-}

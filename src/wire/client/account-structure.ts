@@ -3,8 +3,9 @@
  * identifiers in one GET, or all of them page by page, when that takes fewer calls.
  */
 import { RejectedError } from "#core/errors.ts";
-import type { IdentifierKind, PushTarget, SourceIdentifier } from "../push.ts";
+import type { PushTarget } from "../push.ts";
 import type { Source, SourcesQuery, Variable } from "../structure.ts";
+import type { IdentifierKind, SourceIdentifier } from "../target.ts";
 import type { Page, ServiceClient } from "./service.ts";
 
 /** The fields of a variable that are kept. */

@@ -2,7 +2,7 @@
 
 import { masked } from "#core/secrets.ts";
 import { parsedJson } from "#core/text.ts";
-import { problem } from "../http-problem.ts";
+import { problem } from "../problem.ts";
 import { REPLAYED_HEADER } from "../push-request.ts";
 import { WARNING_HEADER, WEBHOOK_WARNING } from "../webhook.ts";
 import type { HttpAnswer } from "./http.ts";

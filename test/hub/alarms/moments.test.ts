@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { judgeMoment, type MomentFacts, nextMoment } from "#hub/alarms/moments.ts";
-import type { Watched } from "#hub/alarms/watched.ts";
-import { ruleOf } from "#hub/alarms/watched.ts";
+import { ruleOf, type Watched } from "#hub/alarms/watched.ts";
 import type { StoredAlarm } from "#hub/store/alarms/records.ts";
 import { alarmTemplateBody } from "#wire/index.ts";
 

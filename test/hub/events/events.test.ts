@@ -1,7 +1,6 @@
 /** The events of an account: their order, and what a reader gets who follows it. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { EventFilter, EventPage, NewEvent } from "#hub/store/events/events.ts";
-import { addEvents } from "#hub/store/events/events.ts";
+import { addEvents, type EventFilter, type EventPage, type NewEvent } from "#hub/store/events/events.ts";
 import type { HubStore } from "#hub/store/store.ts";
 import { startTestHub, type TestHub } from "../fixture.ts";
 

@@ -1,7 +1,6 @@
 /** A person signs in by a real provider in a real browser. */
 
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInChromium, openChromium } from "../../support/chromium.ts";

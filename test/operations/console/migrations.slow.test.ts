@@ -1,7 +1,7 @@
 /** Migrations over the operations API, read beside the command that runs them. */
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { controlMigrations } from "#app/cli/migrate/control.ts";
+import { controlMigrations } from "#app/cli/migrate/lazy-control.ts";
 import { systemClock } from "#core/clock.ts";
 import { silentLog } from "#core/log.ts";
 import { loadGatewayConfig } from "#gateway/config.ts";

@@ -1,6 +1,6 @@
 /** A gateway that has something on every page of its console, and on most of them a hostile text. */
 
-import { controlMigrations } from "#app/cli/migrate/control.ts";
+import { controlMigrations } from "#app/cli/migrate/lazy-control.ts";
 import { silentLog } from "#core/log.ts";
 import { loadGatewayConfig } from "#gateway/config.ts";
 import { type Gateway, startGateway } from "#gateway/gateway.ts";

@@ -16,11 +16,11 @@ import { type FileEvent, type Gateway, startGateway } from "#gateway/gateway.ts"
 import { loadHubOptions } from "#hub/config.ts";
 import { freshHostKey } from "#hub/transfer/host-keys.ts";
 import { ServiceClient } from "#wire/client/index.ts";
-import { API_VERSION } from "#wire/http-problem.ts";
+import { API_VERSION } from "#wire/problem.ts";
 import { SOURCE_TYPES } from "#wire/referentials.ts";
 import { startPlatform } from "../../platform.ts";
 import { type CommandFrame, userName } from "../command.ts";
-import { controlMigrations } from "../migrate/control.ts";
+import { controlMigrations } from "../migrate/lazy-control.ts";
 import { print, printJson, printTable, styled, summaryLine } from "../output.ts";
 import { printProgress, printStep } from "../progress.ts";
 import { waitUntilIdle } from "../until-idle.ts";

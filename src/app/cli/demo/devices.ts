@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client as FtpClient } from "basic-ftp";
 import ssh2 from "ssh2";
 import { z } from "zod";
-import { API_VERSION } from "#wire/http-problem.ts";
+import { API_VERSION } from "#wire/problem.ts";
 import { fingerprintOfKey, portOf } from "./field.ts";
 import type { Ended, Scenario } from "./scenario.ts";
 

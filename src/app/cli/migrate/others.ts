@@ -9,7 +9,7 @@ import type { KnownMigration } from "#gateway/migration/report/reports.ts";
 import type { Batch, PushTarget, Run } from "#gateway/model.ts";
 import { openSpool } from "#gateway/spool/spool.ts";
 import { BATCH_STATES } from "#gateway/states.ts";
-import { identifierKind, targetWords } from "#wire/push.ts";
+import { identifierKind, targetWords } from "#wire/target.ts";
 import { searchLedgers } from "../ledger/ledger-view.ts";
 
 export interface OtherRuns {

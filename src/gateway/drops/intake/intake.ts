@@ -25,8 +25,7 @@ import { accountRefused, serveTokens, type TokenIssuer, tooMany } from "#wire/to
 import type { FileEntry, SharedIntake } from "../../model.ts";
 import type { Drop, FinishPlanned, OnFolder, ProbeFinding, Provenance } from "../drop.ts";
 import type { IntakeOptions } from "../options.ts";
-import type { ArchiveClearing } from "../paths.ts";
-import { insideDrop } from "../paths.ts";
+import { type ArchiveClearing, insideDrop } from "../paths.ts";
 import { certificateFinding } from "../probe-findings.ts";
 import { type FilePut, nameFault, type PutFile, refusedPut } from "../put-file.ts";
 import { interrupted } from "../refusals.ts";

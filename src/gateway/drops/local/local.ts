@@ -20,8 +20,15 @@ import type { Logger } from "#core/log.ts";
 import { makeFolderAsAround } from "#core/private-files.ts";
 import type { Settled } from "#core/promises.ts";
 import type { FetchedFile, FileEntry, FinishPlan, FinishResult } from "../../model.ts";
-import type { Drop, FinishPlanned, OnFolder, ProbeFinding } from "../drop.ts";
-import { movedAside, type SetAside, setOneAside } from "../drop.ts";
+import {
+  type Drop,
+  type FinishPlanned,
+  movedAside,
+  type OnFolder,
+  type ProbeFinding,
+  type SetAside,
+  setOneAside,
+} from "../drop.ts";
 import { finishSource, planInside, type SourceFiles, sameVersion } from "../finish.ts";
 import type { LocalOptions } from "../options.ts";
 import {

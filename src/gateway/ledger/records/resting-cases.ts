@@ -1,8 +1,7 @@
 /** Runs that need a person, with the facts of their causes. */
 import { setImmediate } from "node:timers/promises";
 import { cells, rowEach, type Steps } from "#core/sql/statements.ts";
-import type { Binding, RunState } from "../../model.ts";
-import { READINGS_LOST } from "../../model.ts";
+import { type Binding, READINGS_LOST, type RunState } from "../../model.ts";
 import type { RestingCase } from "../file-list.ts";
 import { literal, runIndexOf } from "./run-indexes.ts";
 import { type Dialect, perDialect, type Store } from "./store.ts";

@@ -17,8 +17,7 @@ import { assertCurrent, migrate, type SqliteSchema } from "#core/sql/sqlite/migr
 import { type Fleet, LONE_NODE, waitForTurn } from "../fleet.ts";
 import type { Ledger } from "../ledger.ts";
 import { ledgerMethods } from "../records/methods.ts";
-import type { LedgerMeans } from "../records/observers.ts";
-import { harmless } from "../records/observers.ts";
+import { harmless, type LedgerMeans } from "../records/observers.ts";
 import { SCHEMA_VALUES } from "../records/run-indexes.ts";
 import { foreignLedger, otherVersion } from "../schema-faults.ts";
 import { openFault, SqliteStore } from "./store.ts";

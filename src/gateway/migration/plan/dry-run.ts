@@ -11,7 +11,7 @@ import { InvariantError } from "#core/errors.ts";
 import { silentLog } from "#core/log.ts";
 import { grouped } from "#core/text.ts";
 import { openMapping } from "#mapping/workers/open.ts";
-import { targetWords } from "#wire/push.ts";
+import { targetWords } from "#wire/target.ts";
 import type { GatewayConfig } from "../../config.ts";
 import type { DeliveryJournal } from "../../delivery/delivery.ts";
 import { createDelivery } from "../../delivery/service-delivery.ts";

@@ -5,7 +5,8 @@
 
 import { compareNames } from "#core/text.ts";
 import { findingWords } from "#mapping/contract.ts";
-import { type PushTarget, targetWords } from "#wire/push.ts";
+import type { PushTarget } from "#wire/push.ts";
+import { targetWords } from "#wire/target.ts";
 import type { MappingFinding, TargetFacts, TargetFinding } from "../../model.ts";
 import { byCause, type Finding, type FindingKind, type Note } from "./findings.ts";
 import type { HistoryFile } from "./history-files.ts";

@@ -2,7 +2,7 @@
 
 import { compareNames } from "#core/text.ts";
 import { targetOf } from "#mapping/segment/payloads.ts";
-import { targetWords } from "#wire/push.ts";
+import { targetWords } from "#wire/target.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Batch, Run, RunState, TargetFacts } from "../../model.ts";
 import { openKept } from "../../spool/kept-files.ts";

@@ -9,10 +9,9 @@ import { protectPage, sendAsset } from "#core/pages/assets.ts";
 import { csrfTokenOf, isCsrfToken, localPath, newCookieValue } from "#core/pages/browser.ts";
 import { bundleOf } from "#core/pages/bundle.ts";
 import type { Passwords } from "#core/sign-in/passwords.ts";
+import { ATTEMPT_MS, createAttemptCookie } from "#core/sign-on/attempt.ts";
 import {
-  ATTEMPT_MS,
   type Claims,
-  createAttemptCookie,
   createProviderClient,
   fits,
   nameOf,
@@ -21,7 +20,6 @@ import {
   SignOnFault,
   type SignOnFaultKind,
 } from "#core/sign-on/provider.ts";
-import { documentOf } from "#pages/kit/html.ts";
 import {
   Button,
   type Content,
@@ -33,6 +31,7 @@ import {
   Layout,
   STYLESHEET,
 } from "#pages/kit/index.ts";
+import { documentOf } from "#pages/kit/render.ts";
 import { type Person, ROLES } from "../api/endpoint.ts";
 import { sendProblem } from "../problems.ts";
 import type { Console } from "./console.ts";

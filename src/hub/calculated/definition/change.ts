@@ -27,8 +27,8 @@ import {
 import type { HubStore } from "../../store/store.ts";
 import { PERIOD_RULE, readInstant } from "../../time.ts";
 import { checkExpression, type ExpressionSymbol } from "../engines/expressions/check.ts";
+import { expressionIn, isExpression } from "../expression-text.ts";
 import type { CalculatedOptions } from "../options.ts";
-import { expressionIn, isExpression } from "../recalculation/formulas.ts";
 
 const POINTS_MAX = 100_000;
 /** Periods of a granularity, which are counted one by one; about a hundred years of the longer ones. */

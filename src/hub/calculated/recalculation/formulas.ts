@@ -1,5 +1,4 @@
 /** The formulas of a calculated variable with what they read, ready to be calculated. */
-
 import type { Calculated, Formula, FormulaVariable } from "#wire/calculated.ts";
 import {
   AGGREGATES,
@@ -15,6 +14,7 @@ import type { CalculatedVariable } from "../../store/calculated/calculated.ts";
 import type { StoredVariable, VariableFacts } from "../../store/records.ts";
 import type { CalculationStore } from "../../store/resources.ts";
 import { PERIOD_RULE, readInstant } from "../../time.ts";
+import { expressionIn, isExpression } from "../expression-text.ts";
 import { unitOfTimeBase, type Validity } from "./parts.ts";
 import type { InputPeriod, InputReach } from "./reach.ts";
 
@@ -155,16 +155,4 @@ function instantOf(text: string | undefined, zone: string): number | null {
   const read = readInstant(text, zone, PERIOD_RULE);
   if (read.kind === "refused") throw new DefinitionFault(`${read.reason}: ${JSON.stringify(text)}`);
   return read.ms;
-}
-
-// Which formulas are expressions: one rule for what is checked when it is saved and for what is calculated.
-
-/** Blanks before the `=` do not count; every other formula is an R script. */
-export function isExpression(formula: string): boolean {
-  return formula.trimStart().startsWith("=");
-}
-
-/** Without its leading `=`. */
-export function expressionIn(formula: string): string {
-  return formula.trimStart().slice(1);
 }

@@ -50,8 +50,6 @@ export class HeldLanes {
   }
 }
 
-// Which of the variables that wait may be calculated: none whose inputs, near or far, wait or are calculated.
-
 /** The calculated variables of an account, each with the variables that its formulas read. */
 type InputGraph = ReadonlyMap<number, readonly number[]>;
 

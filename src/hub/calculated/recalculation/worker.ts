@@ -11,8 +11,16 @@ import type { Calculation } from "../../store/calculated/calculation-rows.ts";
 import { SUSPICIOUS_TAKEOVERS } from "../../store/calculated/claims.ts";
 import { openCalculationStore } from "../../store/open.ts";
 import { defaultVersionOf, HeldLanes, readyVariables } from "./order.ts";
-import type { FromThread, RecalculationData, RecalculationTask, ToThread } from "./run.ts";
-import { createEngines, type HandedPart, performCalculation, type RunParts } from "./run.ts";
+import {
+  createEngines,
+  type FromThread,
+  type HandedPart,
+  performCalculation,
+  type RecalculationData,
+  type RecalculationTask,
+  type RunParts,
+  type ToThread,
+} from "./run.ts";
 
 /** Calculations side by side, of all accounts and of one: a script that takes its whole time delays few others. */
 const SIDE_BY_SIDE = 4;

@@ -1,8 +1,7 @@
 /** Points that follow each other, of rows or of a block, which is unpacked only when its points are needed. */
 import type { PointRow } from "../records.ts";
 import { type Block, partOf } from "./blocks.ts";
-import type { BlockSums } from "./codec.ts";
-import { sumsIn } from "./codec.ts";
+import { type BlockSums, sumsIn } from "./codec.ts";
 
 export interface Samples {
   readonly atMs: Float64Array;

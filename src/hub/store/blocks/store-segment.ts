@@ -4,8 +4,7 @@ import { type Row, rows, type Steps } from "../database.ts";
 import { truth } from "../structure-rows.ts";
 import { dataOf, putBlock, removeBlock, replaceBlock } from "./blocks.ts";
 import { removeRows } from "./pack.ts";
-import type { Segment } from "./parts.ts";
-import { type BlockKey, neededBlocks, type Part, partsOf, slicesOf } from "./parts.ts";
+import { type BlockKey, neededBlocks, type Part, partsOf, type Segment, slicesOf } from "./parts.ts";
 import { type Around, type Effect, joinedEffects, neededRows, type Plan, planOf, type StoredRow } from "./plan.ts";
 
 /** The block before a period, and all that begin in it. */

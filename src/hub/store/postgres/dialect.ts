@@ -1,7 +1,6 @@
 /** PostgreSQL's SQL for filters and pages of rows. */
 
-import type { SearchDialect } from "../database.ts";
-import { row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
+import { row, rows, type SearchDialect, type Selection, type Steps, type StoreDialect } from "../database.ts";
 import type { Page } from "../records.ts";
 import { questionOf } from "../search/search.ts";
 import type { Where } from "../where.ts";

@@ -1,8 +1,7 @@
 import type pg from "pg";
 import { blockOf, WITHIN, withinOf } from "../blocks/blocks.ts";
 import { type ChunkAsk, chunkOf, type Found, readMerged, readPieces } from "../blocks/merged.ts";
-import type { Piece } from "../blocks/pieces.ts";
-import { pieceOfRows } from "../blocks/pieces.ts";
+import { type Piece, pieceOfRows } from "../blocks/pieces.ts";
 import type { Database } from "../database.ts";
 import { bareOf, FAR_MS, pointOf } from "../point-rows.ts";
 import {

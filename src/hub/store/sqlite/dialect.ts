@@ -1,7 +1,6 @@
 /** SQLite's SQL for filters and pages of rows. */
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { SearchDialect } from "../database.ts";
-import { row, rows, type Selection, type Steps, type StoreDialect } from "../database.ts";
+import { row, rows, type SearchDialect, type Selection, type Steps, type StoreDialect } from "../database.ts";
 import { foldedText, type SqlValue } from "../filter-sql.ts";
 import type { Page } from "../records.ts";
 import { questionOf } from "../search/search.ts";

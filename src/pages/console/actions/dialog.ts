@@ -9,8 +9,7 @@ import { hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";
 import { When } from "../time.ts";
 import { count, number, visible } from "../words.ts";
-import type { Target } from "./subjects.ts";
-import { sameSubject } from "./subjects.ts";
+import { sameSubject, type Target } from "./subjects.ts";
 
 const { consequence } = TEXTS;
 const ROWS = 12;

@@ -2,8 +2,7 @@
 import { useState } from "preact/hooks";
 import { type Element, html } from "../../kit/html.ts";
 import type { Origin } from "../contract.ts";
-import type { PageProps } from "../parts.ts";
-import { FileLink, Foreign, Labelled, Loaded, Scroll, State } from "../parts.ts";
+import { FileLink, Foreign, Labelled, Loaded, type PageProps, Scroll, State } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { go, hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";

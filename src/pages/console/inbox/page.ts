@@ -2,8 +2,7 @@
 import { type Content, type Element, html } from "../../kit/html.ts";
 import type { Attention, Group } from "../contract.ts";
 import { useLiveReload } from "../live.ts";
-import type { PageProps } from "../parts.ts";
-import { Foreign, Hint, Loaded, State } from "../parts.ts";
+import { Foreign, Hint, Loaded, type PageProps, State } from "../parts.ts";
 import { useQuery } from "../query.ts";
 import { go, hrefOf, Link } from "../router.ts";
 import { TEXTS } from "../texts.ts";

@@ -7,8 +7,7 @@ import type { FilePage, Mapped, MapperFacts, MapperRuns, Proposed } from "../con
 import { FileField, useUpload } from "../file-field.ts";
 import { JsonText } from "../files/payload.ts";
 import { type Reading, ReadingsPart } from "../files/readings.ts";
-import type { PageProps } from "../parts.ts";
-import { Act, Choice, Fault, Foreign, Hint, Labelled, Loaded, Scroll, State } from "../parts.ts";
+import { Act, Choice, Fault, Foreign, Hint, Labelled, Loaded, type PageProps, Scroll, State } from "../parts.ts";
 import { useRefusal } from "../person.ts";
 import { placeWords } from "../place.ts";
 import { useQuery } from "../query.ts";

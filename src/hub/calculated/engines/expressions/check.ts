@@ -2,7 +2,7 @@
  * Whether an expression can be computed from the inputs of its formula, and how much of them it needs. For the moment
  * in which it is saved, for the windows of recalculation, and before each run.
  */
-import { nearestName } from "#core/text.ts";
+import { nearestName } from "#core/nearest-name.ts";
 import { findUnit, UNITS, unitFamily } from "#wire/index.ts";
 import { EQUALITIES, ROW_FUNCTIONS } from "./row-functions.ts";
 import {

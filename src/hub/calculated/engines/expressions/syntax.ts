@@ -193,7 +193,8 @@ class Translation {
 }
 
 // The first of two walls before math.js: only these characters and words reach its parser, so that nothing of its
-// language but arithmetic, comparisons and calls by name is ever read. The second one is `syntax.ts`.
+// language but arithmetic, comparisons and calls by name is ever read. The second one is the
+// check of the syntax above.
 
 interface Token {
   readonly kind: "name" | "number" | "text" | "operator" | "open" | "close" | "comma";

@@ -1,5 +1,5 @@
 /**
- * Values of R as bytes: the prelude (`prelude.ts`) reads this form, and writes what `given-value.ts` reads. Numbers are
+ * Values of R as bytes: the prelude (`prelude.ts`) reads this form, and writes what `output.ts` reads. Numbers are
  * binary and strings UTF-8 with their lengths, so that nothing is parsed, quoted or rounded on the way.
  */
 
