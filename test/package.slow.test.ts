@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => rm(site, { recursive: true, force: true }));
 
 const MAPPER = `
-import { defineMapper, z, RowError } from "headgate/mapper";
+import { defineMapper, z } from "headgate/mapper";
 
 export default defineMapper({
   name: "acme-hourly",
@@ -184,6 +184,7 @@ describe("the package, installed into an empty folder", () => {
 });
 
 const REFUSES = `
+import { defineMapper, RowError, z } from "headgate/mapper";
 
 export default defineMapper({
   name: "refuses",
@@ -201,6 +202,7 @@ const { startGateway } = await import("headgate");
 await startGateway().catch((thrown) => console.log(thrown.stack));
 `;
 const FRENCH = `
+import { z } from "headgate/mapper";
 z.config(z.locales.fr());
 console.log(z.string().safeParse(1).error.issues[0].message);
 `;
